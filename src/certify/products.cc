@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "certify/code_bounds.h"
+#include "certify/computed_factors.h"
 #include "certify/unexamined.h"
 #include "core/format.h"
 #include "graph/domains.h"
@@ -12,6 +13,9 @@
 #include "ops/native/recurrent.h"
 #include "ops/op.h"
 #include "ops/qdq/site.h"
+#include "targets/onnxruntime/codes.h"
+#include "targets/onnxruntime/load.h"
+#include "targets/tables.h"
 
 namespace octet {
 
@@ -181,9 +185,21 @@ Look look_at_form(const Graph& graph, const Node& node, const ProductForm& form)
   return read_weights(graph, node, input_at(node, form.b_zero), std::move(product));
 }
 
-Look look_at_dequantized(const Graph& graph, const Node& node) {
+/// A product that the file leaves in float, and ONNX Runtime does not.
+Look look_at_float(const Graph& graph, const Uses& uses, const Node& node) {
+  const TargetDef& newest = onnxruntime_targets().front();
+  const auto rounded = onnxruntime_rounded_weight(graph, uses, newest, node);
+  if (!rounded || rounded->said.empty()) return {};
+  return unexaminable(
+      fmt::format("its weight is float, and ONNX Runtime rounds it to int8 and "
+                  "computes {}; octet repair --target onnxruntime keeps it in float",
+                  rounded->said));
+}
+
+Look look_at_dequantized(const Graph& graph, const OnnxRuntimeCodes& codes, const Node& node) {
   const Node* x = dequantizer_of(graph, node.input(0));
   const Node* w = dequantizer_of(graph, node.input(1));
+  if (x != nullptr && w == nullptr) return look_at_float(graph, codes.uses(), node);
   if (x == nullptr || w == nullptr) return {}; // computed in float
   StoredProduct product;
   product.node = node.id;
@@ -203,6 +219,10 @@ Look look_at_dequantized(const Graph& graph, const Node& node) {
     if (constant_value(graph, w->input(0))) return {}; // folded
     return unexaminable("its weights are the first factor");
   }
+  if (type == DType::kInt8 && graph.value(w->input(0)).type.type == DType::kInt8 &&
+      !constant_value(graph, w->input(0)) && may_mix_signs(graph, codes, node, *w))
+    return unexaminable("both factors are computed, and of their int8 codes ONNX Runtime may make "
+                        "only the first's uint8");
   product.x_scale = scale->at(0);
   if (x->output(0) != node.input(0)) {
     product.activation = node.input(0);
@@ -228,11 +248,11 @@ bool may_become_integer(const Graph& graph, const Node& node) {
   });
 }
 
-Look look_at(const Graph& graph, const Node& node) {
+Look look_at(const Graph& graph, const OnnxRuntimeCodes& codes, const Node& node) {
   for (const ProductForm& form : kProductForms)
     if (node.is(form.op, form.domain)) return look_at_form(graph, node, form);
   if (node.is("Conv") || node.is("Gemm") || node.is("MatMul") || is_recurrent(node))
-    return look_at_dequantized(graph, node);
+    return look_at_dequantized(graph, codes, node);
   if (may_become_integer(graph, node)) return unexaminable("it reads dequantized int8 codes");
   if (auto why = may_multiply_codes(graph, node)) return unexaminable(std::move(*why));
   return {};
@@ -242,9 +262,10 @@ Look look_at(const Graph& graph, const Node& node) {
 
 Products find_products(const Graph& graph) {
   Products out;
+  const OnnxRuntimeCodes codes(graph);
   for (const NodeId id : graph.nodes()) {
     const Node& node = graph.node(id);
-    Look look = look_at(graph, node);
+    Look look = look_at(graph, codes, node);
     if (look.product) out.found.push_back(std::move(*look.product));
     if (!look.why.empty())
       out.unexamined.push_back({name_of(graph, node), node.op_type, std::move(look.why)});

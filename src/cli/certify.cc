@@ -92,8 +92,13 @@ class Certify final : public Command {
           open_model_data({data_, Split::kTest, max_length_, limit_, {}}, graph, model_, common));
       inputs = OCTET_TRY(first_inputs(graph, *data, 1));
     }
-    const Certificate made =
-        OCTET_TRY_WITH(make_certificate(graph, model_, certification, inputs), model_);
+    auto written = make_certificate(graph, model_, certification, inputs);
+    if (!written.ok() && data_.empty())
+      return error(written.error().code(),
+                   "{}: {}; it was run on random inputs, at drawn sizes where the file leaves them "
+                   "open: --data runs it on an example of yours",
+                   model_, written.error().text());
+    const Certificate made = OCTET_TRY_WITH(std::move(written), model_);
     if (!made.repeats())
       return error(ErrorCode::kInternal,
                    "{}: results differ between instruction sets or threads; nothing was written",

@@ -4,8 +4,9 @@
 //   x ─▶ Q ─▶ DQ ─▶ layer       =>    x ─▶ Q ─▶ DQ ─▶ Max ─▶ layer
 //   x ─▶ Relu ─▶ Q ─▶ DQ ─▶ y   =>    x ─▶ Relu ─▶ Max ─▶ Q ─▶ DQ ─▶ y
 // Codes that ONNX Runtime takes for 8 bits and has no kernel for, and a MatMul that it fuses although
-// its weight is in blocks, and what its kernel does not know of a layer: a Max of one input, which its rewriting neither removes nor moves Q or DQ
-// past, keeps them apart from the layer, and that in float. Exact: it hands on what comes in. Source:
+// its weight is in blocks, what its kernel does not know of a layer, and a layer whose float weight it
+// would quantize: a Max of one input, which its rewriting neither removes nor moves Q or DQ past,
+// keeps them apart from the layer, and that in float. Exact: it hands on what comes in. Source:
 // docs/targets.md 8.
 #include "graph/label.h"
 #include "ops/qdq/site.h"
@@ -48,6 +49,8 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
   if (!codes) codes = onnxruntime_misread_clamp(graph, context.uses, node);
   if (!codes) codes = dilated_pool(context, node);
   if (!codes) codes = onnxruntime_lost_softmax(graph, context.uses, context.target, node);
+  if (!codes) codes = onnxruntime_rounded_weight(graph, context.uses, context.target, node);
+  if (!codes) codes = onnxruntime_misread_columns(graph, context.target, node);
   if (!codes) codes = fused_blocks(context, node);
   if (!codes) codes = moved_before_gemm(context, node);
   if (!codes) return std::nullopt;

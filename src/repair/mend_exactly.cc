@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact changes that the errors of check ask for: what a graph goes through that was written for
+// The exact changes that the errors of check ask for, and the warnings that octet's own files are to
+// be without: what a graph goes through that was written for
 // a target, where the rules of its runtime depend on what stands around a layer.
 #include <algorithm>
 #include <set>
@@ -17,9 +18,9 @@ namespace {
 std::vector<Mend> asked_for(const std::vector<Finding>& findings, const TargetDef& target) {
   std::set<Mend> wanted;
   for (const Finding& finding : findings) {
-    if (finding.severity != Severity::kError) continue;
     for (const TargetRule* rule : rules_of(target.family))
-      if (rule->id == finding.rule && rule->holds(target))
+      if (rule->id == finding.rule && rule->holds(target) &&
+          (finding.severity == Severity::kError || rule->kept_out))
         wanted.insert(rule->mends.begin(), rule->mends.end());
   }
   std::vector<Mend> out;
@@ -33,7 +34,7 @@ std::vector<Mend> asked_for(const std::vector<Finding>& findings, const TargetDe
 Result<Repaired> mend_exactly(const Graph& graph, std::string_view target) {
   const auto def = OCTET_TRY_WITH(find_target(target), "mend");
   Repaired came{graph, {}, OCTET_TRY(check(graph, target)), {}};
-  if (accepted(came.left)) return came;
+  if (asked_for(came.left, *def).empty()) return came;
   Repaired out = came;
   RepairDriver driver(out.graph, *def, RepairOptions{});
   for (size_t before = 0, first = 1; first == 1 || driver.changes().size() > before; first = 0) {

@@ -82,7 +82,8 @@ struct TargetRule {
   Versions versions = {};
   Provider provider = Provider::kAny;
   Severity severity = Severity::kError;
-  int measured = 0; ///< the version that it was seen on: of earlier ones it is a warning
+  bool kept_out = false; ///< of a warning: what octet quantizes is to raise none
+  int measured = 0;      ///< the version that it was seen on: of earlier ones it is a warning
   std::variant<FindInNode*, FindInModel*> find;
   std::array<Mend, 8> mends = {};   ///< in no order; kNone: no more
   std::string_view lowered_by = {}; ///< the change that writes the model for older versions

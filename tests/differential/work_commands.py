@@ -331,7 +331,7 @@ def debug(trial, graph):
     said = json.loads(one.stdout)
     found = json.loads(octet("check", quantized, "--target", "onnxruntime", "--json").stdout or '{"findings": []}')["findings"]
     standard = not any("octet" in n.domain for n in onnx.load(quantized).graph.node)
-    if standard and said["output"]["sqnr_db"] is not None and holds_exactly(quantized, found):
+    if standard and said["output"]["sqnr_db"] is not None and holds_exactly(found):
         outputs_by_numpy(trial, graph, said["output"]["sqnr_db"], quantized, size)
     better, changed = trial.folder / "better.onnx", trial.folder / "better.json"
     applied = octet(*call, "--apply", "-o", better, "--save-plan", changed, "--force")

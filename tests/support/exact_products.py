@@ -24,11 +24,18 @@ def saturates():
     return "avx2" in flags and not {"avx512_vnni", "avx_vnni"} & set(flags)
 
 
+def options_of(exact_products):
+    """Of a session in which MatMulNBits does not round its input to 8 bits."""
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")
+    if exact_products:
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    return options
+
+
 def exact_options():
     """Of a session whose products are exact; where it does not optimize, of with_exact_products."""
-    options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    return options
+    return options_of(True)
 
 
 def with_exact_products(model):

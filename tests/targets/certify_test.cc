@@ -315,6 +315,15 @@ TEST(Certify, WhatIsNotExaminedIsSaidAndIsNoAllClear) {
        "t = Transpose(k) {perm=[1, 0]}\ne = DequantizeLinear(t, s, z)\ny = MatMul(d, e)",
        "uint8 and int8"},
       {"y = com.microsoft.QMoE(q)", "not known"},
+      // x and its transpose: Q of both becomes one, which stays int8 for two readers.
+      {"k = QuantizeLinear(x, s, z)\ne = DequantizeLinear(k, s, z)\n"
+       "t = Transpose(x) {perm=[1, 0]}\nm = QuantizeLinear(t, s, z)\n"
+       "f = DequantizeLinear(m, s, z)\ny = MatMul(f, e)",
+       "only the first's uint8"},
+      // Left in float by the file, and not by ONNX Runtime.
+      {"d = DequantizeLinear(q, s, u)\nconst f: f32[4, 2] = [1, 2, 3, 4, 5, 6, 7, 8]\n"
+       "g = Gemm(d, f)\no = QuantizeLinear(g, s, u)\ny = DequantizeLinear(o, s, u)",
+       "rounds it to int8"},
   };
   for (const auto& [body, why] : files) {
     SCOPED_TRACE(why);

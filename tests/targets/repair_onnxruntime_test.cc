@@ -187,9 +187,43 @@ std::vector<Unloadable> half_files() {
   };
 }
 
+/// Layers that it does not leave in float, and products that it misreads.
+std::vector<Unloadable> float_files() {
+  return {
+      {"conv_left_in_float", "rounded-weight", "hide_codes", 17,
+       "const k: f32[2, 2, 1, 1] = [4, 0.013, -0.004, 0.37]\nconst o: f32[] = [0.05]\n"
+       "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\nc = Conv(d, k)\n"
+       "r = QuantizeLinear(c, o, u)\ny = DequantizeLinear(r, o, u)"},
+      {"transposed_conv_left_in_float", "rounded-weight", "hide_codes", 17,
+       "const k: f32[2, 2, 1, 1] = [4, 0.013, -0.004, 0.37]\nconst o: f32[] = [0.05]\n"
+       "const b: f32[2] = [1, 2]\nq = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+       "c = ConvTranspose(d, k, b)\nt = Relu(c)\nr = QuantizeLinear(t, o, z)\n"
+       "y = DequantizeLinear(r, o, z)"},
+      {"gemm_left_in_float_past_a_reshape", "rounded-weight", "hide_codes", 17,
+       "const k: f32[4, 3] = [4, 0.013, -0.004, 0.37, 0.014, 0.05, -0.006, 1, 2, 3, 0.01, 0.015]\n"
+       "const b: f32[3] = [0.5, -1, 2]\nconst o: f32[] = [0.05]\nconst n: i64[2] = [8, 4]\n"
+       "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\nf = Reshape(d, n)\n"
+       "g = Gemm(f, k, b)\nr = QuantizeLinear(g, o, u)\ny = DequantizeLinear(r, o, u)"},
+      {"matmul_and_add_left_in_float", "rounded-weight", "hide_codes", 17,
+       "const k: f32[4, 3] = [4, 0.013, -0.004, 0.37, 0.014, 0.05, -0.006, 1, 2, 3, 0.01, 0.015]\n"
+       "const b: f32[3] = [0.5, -1, 2]\nconst o: f32[] = [0.05]\nconst n: i64[2] = [8, 4]\n"
+       "f = Reshape(x, n)\nq = QuantizeLinear(f, s, u)\nd = DequantizeLinear(q, s, u)\n"
+       "m = MatMul(d, k)\ng = Add(b, m)\nr = QuantizeLinear(g, o, u)\ny = DequantizeLinear(r, o, "
+       "u)"},
+      {"three_columns_of_two_bits", "two-bit-columns", "hide_codes", 25,
+       "const k: u2[4, 3] = [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]\n"
+       "const t: f32[3] = [0.5, 0.25, 2]\nconst n: u2[3] = [2, 1, 2]\nf = Floor(x)\n"
+       "w = DequantizeLinear(k, t, n) {axis=1}\ny = MatMul(f, w)"},
+      {"five_columns_of_two_bits_in_a_gemm", "two-bit-columns", "hide_codes", 25,
+       "const k: i2[4, 5] = [0, 1, -2, -1, 0, 1, -2, 1, 0, 1, -2, -1, 1, 1, 0, -2, -1, 0, 1, 1]\n"
+       "const b: f32[5] = [0.5, -1, 2, 3, 4]\nconst t: f32[] = [0.5]\nconst n: i64[2] = [8, 4]\n"
+       "f = Floor(x)\nr = Reshape(f, n)\nw = DequantizeLinear(k, t)\ny = Gemm(r, w, b)"},
+  };
+}
+
 std::vector<Unloadable> unloadable_files() {
   std::vector<Unloadable> out = moved_files();
-  for (const std::vector<Unloadable>& more : {kernel_files(), half_files()})
+  for (const std::vector<Unloadable>& more : {kernel_files(), half_files(), float_files()})
     out.insert(out.end(), more.begin(), more.end());
   return out;
 }

@@ -160,6 +160,12 @@ const RuleFile kOnnxRuntimeFiles[] = {
      "const f: u2[] = [2]\nn = Neg(x)\na = Transpose(n)\nb = Transpose(a)\n"
      "const e: i64[2] = [4, 2]\nr = Reshape(b, e)\nq = QuantizeLinear(r, s, f)\n"
      "y = DequantizeLinear(q, s, f)"},
+    {"rounded-weight", kWarning, "onnxruntime", 17,
+     "const u: u8[] = [128]\nq = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
+     "g = Gemm(d, w, s4) {transB=1}\no = QuantizeLinear(g, s, u)\ny = DequantizeLinear(o, s, u)"},
+    {"two-bit-columns", kError, "onnxruntime-1.26", 25,
+     "const k: u2[4, 3] = [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]\nd = DequantizeLinear(k, s)\n"
+     "y = MatMul(x, d)"},
     {"clamp-before-codes", kError, "onnxruntime", 21,
      "const f: i4[] = [0]\nr = Relu(x)\nq = QuantizeLinear(r, s, f)\n"
      "y = DequantizeLinear(q, s, f)"},

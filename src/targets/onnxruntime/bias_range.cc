@@ -22,24 +22,6 @@ namespace {
 
 constexpr double kMostCode = std::numeric_limits<int32_t>::max();
 
-/// A Q takes what the layer gives, past Relu and Clip and then past what moves values; nothing else
-/// does.
-bool reaches_quantize(const Graph& graph, const Uses& uses, ValueId value) {
-  bool moved = false;
-  for (int hops = 0; hops < kMostMovesOfCodes; ++hops) {
-    const std::span<const Uses::Use> readers = uses.of(value);
-    if (readers.size() != 1 || (moved && !uses.single_consumer(value).valid())) return false;
-    const Node& reader = graph.node(readers.front().node);
-    if (is_quantize(reader)) return true;
-    if (onnxruntime_moves_codes_past(reader))
-      moved = true;
-    else if (moved || (!reader.is("Relu") && !reader.is("Clip")))
-      return false;
-    value = reader.output(0);
-  }
-  return false;
-}
-
 double in_type(DType type, double value) {
   const FloatFormat* format = float_format(type);
   return format == nullptr ? qdq::as_float(value)
@@ -111,26 +93,9 @@ std::optional<RoundedBiases> onnxruntime_rounded_biases(const Graph& graph,
                                                         const Uses& uses,
                                                         const TargetDef& target,
                                                         const Node& node) {
-  if (is_cuda(target) || target.version < kFloatBiasSince) return std::nullopt;
-  RoundedBiases out;
-  if (node.is("MatMul")) {
-    out.reader = onnxruntime_gemm_bias(graph, uses, node);
-    if (out.reader == nullptr) return std::nullopt;
-    out.input = out.reader->input(0) == node.output(0) ? 1 : 0;
-  } else if (node.is("Conv") || node.is("ConvTranspose") || node.is("Gemm")) {
-    out.reader = &node;
-    out.input = 2;
-  } else {
-    return std::nullopt;
-  }
-  out.bias = graph.constant(out.reader->input(out.input));
-  if (out.bias == nullptr || !is_float(out.bias->type()) || out.bias->rank() != 1)
-    return std::nullopt;
-  out.x = onnxruntime_dequantize_before(graph, uses, node.input(0));
-  const Tensor* x_scale = out.x == nullptr ? nullptr : qdq::written(graph, *out.x).scales;
-  if (x_scale == nullptr || x_scale->count() != 1) return std::nullopt;
-  if (!reaches_quantize(graph, uses, out.reader->output(0))) return std::nullopt;
-  out.x_scale = x_scale->at(0);
+  const auto prepared = onnxruntime_prepared_product(graph, uses, target, node);
+  if (!prepared || prepared->bias == nullptr) return std::nullopt;
+  RoundedBiases out{*prepared};
   out.weight = onnxruntime_dequantize_before(graph, uses, node.input(1));
   out.w_scales = weight_scales(graph, node, out.weight);
   if (out.w_scales.size() != 1 && out.w_scales.size() != static_cast<size_t>(out.bias->count()))

@@ -64,7 +64,7 @@ class OnnxRuntimeExplainer {
   using Output = OnnxRuntimeCodes::Output;
 
   OnnxRuntimeExplainer(const Graph& graph, const TargetDef& target)
-      : graph_(graph), codes_(graph), dynamic_(graph, codes_),
+      : graph_(graph), target_(target), codes_(graph), dynamic_(graph, codes_),
         float_bias_(target.version >= kFloatBiasSince) {}
 
   Layer layer(const Node& node) {
@@ -213,13 +213,10 @@ class OnnxRuntimeExplainer {
 
   /// A float weight, and a float bias, that it quantizes by itself when the file is loaded: Conv
   /// and Gemm between Q/DQ on input and output.
-  bool gets_a_coded_weight(const Node& node, const Output& y) const {
+  bool gets_a_coded_weight(const Node& node) const {
     const Codes x = codes_.of_input(node.input(0));
-    const bool codes_come_in =
-        x.present && codes_.has_one_scale(*x.dequantize) && are_fused(x.type);
-    return float_bias_ && codes_come_in && y.quantize != nullptr &&
-           graph_.constant(node.input(1)) != nullptr &&
-           (!node.input(2).valid() || graph_.constant(node.input(2)) != nullptr);
+    return x.present && are_fused(x.type) &&
+           onnxruntime_rounds_weight(graph_, codes_.uses(), target_, node);
   }
 
   /// The Q behind a layer makes codes of another type than those that come in.
@@ -237,7 +234,7 @@ class OnnxRuntimeExplainer {
 
   Layer conv(const Node& node, Layer out) {
     const Output y = codes_.output_of(node);
-    const bool own = gets_a_coded_weight(node, y);
+    const bool own = gets_a_coded_weight(node);
     Obstacle in_the_way = own ? Obstacle{} : float_inputs(node);
     if (!in_the_way) in_the_way = int8_input(node);
     if (!in_the_way && !own && !codes_.is_stored(node.input(1)))
@@ -260,7 +257,7 @@ class OnnxRuntimeExplainer {
   Layer gemm(const Node& node, Layer out) {
     if (has_stored_weight_alone(node)) return matmul(node, out);
     const Output y = codes_.output_of(node);
-    const bool own = gets_a_coded_weight(node, y);
+    const bool own = gets_a_coded_weight(node);
     Obstacle in_the_way = own ? Obstacle{} : float_inputs(node);
     Codes x = codes_.of_input(node.input(0));
     const TypeInfo& matrix = graph_.value(node.input(0)).type;
@@ -517,6 +514,7 @@ class OnnxRuntimeExplainer {
   }
 
   const Graph& graph_;
+  const TargetDef& target_;
   const OnnxRuntimeCodes codes_;
   const DynamicProducts dynamic_;
   bool float_bias_;                     ///< whether it turns a float bias into int32 by itself

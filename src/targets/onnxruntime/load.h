@@ -94,15 +94,42 @@ bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, cons
 /// along.
 int64_t onnxruntime_channel_axis(const Node& node);
 
-/// The float bias of a product between DQ and Q: ONNX Runtime rounds it to int32 in steps of s_x s_w
-/// when it loads the file, in the type that the bias has, and cuts off what does not fit.
-struct RoundedBiases {
+/// A product that ONNX Runtime turns into one of integers as far as it is float when it loads the
+/// file: Conv, ConvTranspose, Gemm, or MatMul with an Add that make one, behind a DQ of one scale,
+/// before a Q, without a bias or with a constant one of one axis.
+struct PreparedProduct {
   const Node* reader = nullptr; ///< of the bias: the product, or the Add behind a MatMul
   size_t input = 0;             ///< of `reader`
-  const Tensor* bias = nullptr; ///< of one axis
+  const Tensor* bias = nullptr; ///< null: none
   const Node* x = nullptr;      ///< the DQ that the input comes through
-  const Node* weight = nullptr; ///< the same of the weight; null: a float constant
   double x_scale = 0;
+};
+/// Nullopt: ONNX Runtime leaves it as it is.
+std::optional<PreparedProduct> onnxruntime_prepared_product(const Graph& graph,
+                                                            const Uses& uses,
+                                                            const TargetDef& target,
+                                                            const Node& node);
+
+/// Whether such a product has a float weight: it becomes int8, with one scale for all channels.
+bool onnxruntime_rounds_weight(const Graph& graph,
+                               const Uses& uses,
+                               const TargetDef& target,
+                               const Node& node);
+/// The same, and what the layer becomes by it, of which `said` tells: nothing where it stays float.
+std::optional<MisreadCodes> onnxruntime_rounded_weight(const Graph& graph,
+                                                       const Uses& uses,
+                                                       const TargetDef& target,
+                                                       const Node& node);
+
+/// A weight of 2 bits behind DQ, before a product of floats: what MatMulNBits gets of it is wrong
+/// where the columns are no multiple of 4.
+std::optional<MisreadCodes>
+onnxruntime_misread_columns(const Graph& graph, const TargetDef& target, const Node& node);
+
+/// The float bias of such a product: it is rounded to int32 in steps of s_x s_w, counted in the type
+/// that the bias has, and what does not fit is cut off.
+struct RoundedBiases : PreparedProduct {
+  const Node* weight = nullptr; ///< the DQ that the weight comes through; null: a float constant
   std::vector<double> w_scales; ///< one, or one for each element
 };
 /// Nullopt: ONNX Runtime leaves the bias as it is.

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import onnxruntime
-from exact_products import exact_options, with_exact_products
+from exact_products import options_of, with_exact_products
 from onnx import TensorProto
 
 from . import structure
@@ -29,14 +29,16 @@ class Skipped(Exception):
     """ONNX Runtime does not take the float graph, or there is nothing to ask."""
 
 
-def session(model, exact_products=False, optimized=False):
-    options = exact_options() if exact_products else onnxruntime.SessionOptions()
+def session(model, exact_products=False, optimized=False, rewritten=True):
+    """`rewritten`: products of a graph that is not optimized are written as exact ones."""
+    options = options_of(exact_products)
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.use_deterministic_compute = True
-    data = with_exact_products(for_onnxruntime(model)).SerializeToString()
+    model = for_onnxruntime(model)
+    data = (with_exact_products(model) if rewritten else model).SerializeToString()
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
