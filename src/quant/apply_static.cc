@@ -123,7 +123,7 @@ class StaticWriter {
       const NodeId id = OCTET_TRY(index_.node(node_plan));
       const Node& node = graph_.node(id);
       const TensorPlan* x = OCTET_TRY(index_.tensor(node.input(0), node));
-      if (!x->means || summed_axis(node) != x->means->axis) continue;
+      if (!x->means || summed_axis(graph_, node) != x->means->axis) continue;
       const auto site = bias_site(graph_, stepped.uses(), placement_, node);
       if (!site) continue;
       const ValueId w = node.input(1);

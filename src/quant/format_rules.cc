@@ -78,23 +78,31 @@ bool has_step(const QuantizeOptions& options, std::initializer_list<std::string_
   });
 }
 
-/// Steps are fitted for the formats that were asked for; those that a search gives single layers
-/// come behind them.
+struct AskedFormat {
+  NumberFormat format;
+  FormatSide side;
+};
+
+/// What steps are fitted for: formats that were asked for. Those that a search gives single layers
+/// come behind the steps.
+std::vector<AskedFormat> asked_formats(const QuantizeOptions& options) {
+  std::vector<AskedFormat> out;
+  const auto add = [&](const auto& from) {
+    if (from.weights && !is_float(*from.weights))
+      out.push_back({*from.weights, FormatSide::kWeights});
+    if (from.activations && !is_float(*from.activations))
+      out.push_back({*from.activations, FormatSide::kActivations});
+  };
+  add(options);
+  for (const LayerFormat& layer : options.layers)
+    if (!layer.exact) add(layer);
+  return out;
+}
+
 Status check_format_steps(const QuantizeOptions& options) {
   if (!has_step(options, {"equalize", "smooth", "outliers"})) return ok_status();
-  std::vector<NumberFormat> formats;
-  const auto add = [&](const std::optional<NumberFormat>& format) {
-    if (format) formats.push_back(*format);
-  };
-  add(options.weights);
-  add(options.activations);
-  for (const LayerFormat& layer : options.layers) {
-    if (layer.exact) continue;
-    add(layer.weights);
-    add(layer.activations);
-  }
-  for (const NumberFormat& format : formats)
-    if (!is_float(format) && !is_integer(format.type))
+  for (const auto& [format, side] : asked_formats(options))
+    if (!is_integer(format.type))
       return error(ErrorCode::kUnsupported,
                    "equalize, smooth and outliers reckon with steps of one size, which {} does not "
                    "have; leave them out, or take an integer format",
@@ -115,10 +123,27 @@ Status check_chosen_codes(const QuantizeOptions& options) {
                kMostChosenBits, name(*options.weights));
 }
 
+/// Gradients go through scales in float, and of activations through integers and the two formats of
+/// FP8 that training knows.
+Status check_learned_formats(const QuantizeOptions& options) {
+  if (!has_step(options, {"reconstruct"})) return ok_status();
+  for (const auto& [format, side] : asked_formats(options)) {
+    const bool trained = is_integer(format.type) || format.type == DType::kFloat8E4M3FN ||
+                         format.type == DType::kFloat8E5M2;
+    if (format.scale != DType::kFloat32 || (side == FormatSide::kActivations && !trained))
+      return error(ErrorCode::kUnsupported,
+                   "reconstruct learns through gradients, and {} in {} have none; take adaround or "
+                   "gptq, or another format",
+                   side_name(side), name(format));
+  }
+  return ok_status();
+}
+
 } // namespace
 
 Status check_formats(const Placement& placement, const QuantizeOptions& options) {
   OCTET_TRY(check_chosen_codes(options));
+  OCTET_TRY(check_learned_formats(options));
   OCTET_TRY(check_format_steps(options));
   for (const LayerFormat& layer : options.layers) {
     if (!layer.dynamic) continue;

@@ -112,7 +112,9 @@ bool corrects_bias(const NodePlan& plan) {
          std::find(plan.inputs.begin(), plan.inputs.end(), 0) != plan.inputs.end();
 }
 
-std::optional<int64_t> summed_axis(const Node& product) {
+std::optional<int64_t> summed_axis(const Graph& graph, const Node& product) {
+  const Tensor* w = product.input(1).valid() ? graph.constant(product.input(1)) : nullptr;
+  if (w == nullptr || !pairs_of(product, *w)) return std::nullopt;
   if (product.is("Conv")) return 1;
   if (product.is("MatMul")) return -1;
   const bool plain = product.is("Gemm") && product.attr_int("transA", 0) == 0 &&

@@ -16,9 +16,9 @@ namespace octet {
 /// Whether a node is a product of codes and stored weights, whose input 0 is read in codes.
 bool corrects_bias(const NodePlan& plan);
 
-/// The axis of input 0, as ChannelMeans has it, over which a Conv, Gemm or MatMul of one matrix sums;
-/// nullopt where it sums over another one, or scales its sums.
-std::optional<int64_t> summed_axis(const Node& product);
+/// The axis of input 0, as ChannelMeans has it, over which a Conv, Gemm or MatMul of one constant
+/// matrix sums; nullopt where it sums over another one, has several matrices, or scales its sums.
+std::optional<int64_t> summed_axis(const Graph& graph, const Node& product);
 
 /// For each channel of the outputs: Σ (weight - code's weight) · mean, of a Conv over the taps too, each as often as
 /// it lies inside the image, where the graph fixes its size. Zeros for weights in blocks or

@@ -170,7 +170,7 @@ class Planner {
     for (const NodePlan& node_plan : plan_.nodes) {
       if (!corrects_bias(node_plan)) continue;
       const Node& node = node_of(node_plan);
-      const auto axis = summed_axis(node);
+      const auto axis = summed_axis(graph_, node);
       if (axis && bias_site(graph_, uses, placement_, node) && listed.insert(node.input(0)).second)
         out.push_back({node.input(0), *axis});
     }

@@ -180,7 +180,7 @@ output y: f32[2, 3, 5]
     for (const bool per_channel : {false, true}) {
       const Graph graph = test::with_weights(product.text);
       const Node& node = graph.node(*graph.find_node("p"));
-      EXPECT_EQ(summed_axis(node), product.axis);
+      EXPECT_EQ(summed_axis(graph, node), product.axis);
       const Tensor& w = *graph.constant(node.input(1));
       TensorPlan plan;
       plan.value = "w";
@@ -381,6 +381,25 @@ TEST(MeanCorrection, LeavesBiasesToTraining) {
   const Graph trains = quantize(graph, plan, WeightStorage::kFloat).value();
   EXPECT_TRUE(trains.constant(*trains.find_value("b2"))
                   ->identical(*graph.constant(*graph.find_value("b2"))));
+}
+
+TEST(MeanCorrection, LeavesProductsWithSeveralMatricesAlone) {
+  const Graph graph = test::with_weights(R"(graph g opset(""=17)
+input x: f32[N, 8, 8, 8]
+const w: f32[8, 8, 5] = ?
+const b: f32[5] = ?
+r = Relu(x)
+m = MatMul(r, w) "matrices"
+y = Add(m, b) "bias"
+output y: f32[N, 8, 8, 5]
+)");
+  for (const char* target : {"octet", "onnxruntime", "tensorrt-10"})
+    for (const Calibrator& calibrator : {Calibrator(Auto{}), Calibrator(MinMax{})}) {
+      const QuantizationPlan plan =
+          plan_of(graph, {.target = target, .calibrator = calibrator, .correct_biases = true});
+      EXPECT_FALSE(has_means(plan)) << target;
+      EXPECT_GT(quality(graph, plan), 20) << target;
+    }
 }
 
 TEST(MeanCorrection, IsRefusedWhereThereIsNoData) {

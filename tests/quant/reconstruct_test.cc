@@ -87,6 +87,52 @@ TEST(Reconstruct, AsksForBlocksWithWhatTheNetworksMake) {
   EXPECT_EQ(seen, (std::vector<std::string>{"w0_learned w1_learned w2_learned w3_learned 24 8"}));
 }
 
+/// The batch of the model stands in a Reshape: no part of it runs on fewer rows.
+TEST(Reconstruct, KeepsBatchesThatTheModelFixes) {
+  const Graph graph = with_weights(R"(graph g opset(""=17)
+input x: f32[8, 6]
+const w0: f32[6, 6] = ?
+const w1: f32[6, 6] = ?
+const w2: f32[12, 4] = ?
+const n: i64[2] = [4, 12]
+a = MatMul(x, w0) "first"
+b = Relu(a) "relu"
+c = MatMul(b, w1) "second"
+d = Reshape(c, n) "pairs"
+y = MatMul(d, w2) "third"
+output y: f32[4, 4]
+)");
+  QuantizeOptions options = learned_options();
+  bool asked = false;
+  options.learn_rounding = [&](const RoundingRequest& request) -> Result<LearnedRounding> {
+    EXPECT_EQ(request.fitted.size(), 3U);
+    EXPECT_EQ(request.judged.size(), 1U);
+    for (const RoundingExamples& examples : request.fitted)
+      EXPECT_EQ(examples.given.front().dim(0), 8);
+    asked = true;
+    return FlippingLearner(4)(request);
+  };
+  EXPECT_FALSE(planned(graph, calibration({8, 6}, 4, 0, 1), options).steps.empty());
+  EXPECT_TRUE(asked);
+}
+
+TEST(Reconstruct, IsRefusedForFormatsWithoutGradients) {
+  const Graph graph = residual_network();
+  for (const char* format : {"mxfp4", "fp8-e5m2fnuz"}) {
+    QuantizeOptions options = learned_options();
+    options.weight_bits = {};
+    options.layers = {{.pattern = "first"}};
+    auto& asked = *format == 'm' ? options.layers[0].weights : options.activations;
+    asked = parse_number_format(format).value();
+    const auto refused = make_plan(graph, *find_placement(options.target).value(),
+                                   calibration({8, 2, 5, 5}, 4, 0, 1), options, 0);
+    ASSERT_FALSE(refused.ok()) << format;
+    EXPECT_NE(refused.error().text().find("in " + std::string(format) + " have none"),
+              std::string::npos)
+        << refused.error().text();
+  }
+}
+
 TEST(Reconstruct, LeavesWhatOthersChoseAndSaysWhyItCannot) {
   const Graph graph = residual_network();
   const OpenCalibration data = calibration({8, 2, 5, 5}, 4, 0, 1);

@@ -226,12 +226,23 @@ class ReconstructFitter {
     const int64_t batches = std::max<int64_t>(1, kBytesOfBlock / std::max<int64_t>(each, 1));
     const Kept kept = OCTET_TRY(keep(block, quantized, inputs, batches));
     int64_t number = 0;
+    const bool together = has_fixed_rows(block);
     for (int64_t b = 0; b < kept.batches(); ++b)
-      OCTET_TRY(split(kept, static_cast<size_t>(b), number, request));
+      OCTET_TRY(split(kept, static_cast<size_t>(b), together, number, request));
     return ok_status();
   }
 
-  static Status split(const Kept& kept, size_t b, int64_t& number, RoundingRequest& request) {
+  /// Whether the block runs on so many rows only, as where the model fixes its batch.
+  bool has_fixed_rows(const NetworkBlock& block) const {
+    return std::any_of(block.inputs.begin(), block.inputs.end(), [&](ValueId input) {
+      const TypeInfo& type = f_.graph.value(input).type;
+      return type.has_rank() && type.rank() > 0 && (*type.shape)[0].is_constant() &&
+             (*type.shape)[0].value() > 1;
+    });
+  }
+
+  static Status
+  split(const Kept& kept, size_t b, bool together, int64_t& number, RoundingRequest& request) {
     RoundingExamples whole;
     for (const KeptValues& input : kept.given)
       whole.given.push_back(input.values()[b]);
@@ -240,7 +251,7 @@ class ReconstructFitter {
       whole.counts.push_back(counts_of(output.values()[b], output.masks()[b]));
     }
     const int64_t rows = common_rows(whole);
-    if (rows == 0) {
+    if (together || rows == 0) {
       (number++ % 4 == 3 ? request.judged : request.fitted).push_back(std::move(whole));
       return ok_status();
     }
