@@ -15,6 +15,7 @@
 #include "cli/terminal.h"
 #include "core/atomic_file.h"
 #include "core/format.h"
+#include "quant/bias_room.h"
 #include "quant/calibrate.h"
 #include "quant/prepare.h"
 #include "quant/see/file_plan.h"
@@ -429,6 +430,7 @@ class Debugging {
     OCTET_TRY(apply_steps(stepped, plan.steps, StepStage::kFloat));
     plan.graph_hash = models_.original.content_hash();
     plan.stepped_hash = plan.steps.empty() ? 0 : stepped.content_hash();
+    make_room_for_biases(stepped, *placement_, plan); // for ranges that a remedy changed
     const Graph made = OCTET_TRY_WITH(quantize(models_.original, plan), o_.float_model);
     const Graph better = OCTET_TRY_WITH(mend_exactly(made, plan.target), o_.output).graph;
     applied_.before_db = decibels(file_error_);
