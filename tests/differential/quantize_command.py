@@ -131,9 +131,12 @@ def refusal(path):
     return ""
 
 
-def holds_exactly(found):
-    """Whether ONNX Runtime has an exact mode for all of a file, by what check finds in it."""
-    return not any(f["rule"] in ("exact-mode-kernel", "shared-constant", "rounded-weight") for f in found)
+def holds_exactly(path, found):
+    """Whether ONNX Runtime has an exact mode for all of a file, by what check finds in it, and certify in products of two activations."""
+    if any(f["rule"] in ("exact-mode-kernel", "shared-constant", "rounded-weight") for f in found):
+        return False
+    said = octet("certify", path, "--json").stdout
+    return not any("both factors are computed" in layer["why"] for layer in json.loads(said or '{"not_examined": []}')["not_examined"])
 
 
 def look_at(path, words, mode, seed, sets):
@@ -168,7 +171,7 @@ def look_at(path, words, mode, seed, sets):
         # Nothing bounds what an LSTM of codes makes of the errors before it.
         free = mode == "dynamic" or any(n.op_type in ("DynamicQuantizeLSTM", "DynamicQuantizeLinear") for n in model.graph.node)
         verdict = judge(Case(seed, model, sets, free=free), runner,
-                        optimized=optimized and said_of.returncode == 0 and mode != "dynamic" and holds_exactly(found))
+                        optimized=optimized and said_of.returncode == 0 and mode != "dynamic" and holds_exactly(path, found))
         faults += [str(f) for f in verdict.findings]
     return faults
 

@@ -18,7 +18,7 @@ from fuzzing import structure
 from fuzzing.command import OCTET, octet, search, without_history
 from fuzzing.generate import Skipped, session
 from fuzzing.sketch import Node, to_model
-from quantize_command import draw, draw_options, holds_exactly
+from quantize_command import draw, draw_options, holds_exactly, is_no_choice
 
 GRAPHS = 60
 CALIBRATORS = ("min-max", "min-max", "percentile", "percentile:99", "entropy", "mse", "moving-average", "moving-average:0.3")
@@ -95,9 +95,11 @@ def ranges_by_numpy(trial, graph):
     """Min-max ranges are the ends of what ONNX Runtime computes."""
     s, size = graph.s, trial.choose(1, 5, 64)
     file = trial.folder / "all.ranges"
-    if not trial.done("calibrate", octet("calibrate", graph.path, "--data", graph.data, "--calibrator", "min-max", "--samples", 0, "--batch", size,
-                                         "-o", file, "--force", *trial.threads()), (0, 2)):
+    done = octet("calibrate", graph.path, "--data", graph.data, "--calibrator", "min-max", "--samples", 0, "--batch", size, "-o", file, "--force", *trial.threads())
+    if not trial.done("calibrate", done, (0, 2)):
         return
+    if "calibrated one at a time" in done.stdout + done.stderr:
+        size = 1
     ranges, size = json.loads(file.read_text()), size if s.open_batch else graph.fixed
     names = [name for n in s.nodes for name in n.outputs if name and name not in s.integers]
     values = run_over(to_model(s, s.nodes, s.constants, [(name, TensorProto.FLOAT, None) for name in names]), graph.examples, size)
@@ -257,6 +259,7 @@ def optimize(trial, graph):
     done = octet(*call, "-o", best, "--save-plan", plan, "--json", "--force", "--restart", *trial.threads())
     seconds = time.monotonic() - begun
     if not trial.done("optimize", done, (0, 1, 2)):
+        trial.check("optimize", not is_no_choice(done.stderr), done.stderr[-300:])
         trial.tried[f"no search: {done.stderr.splitlines()[-1][-70:]}"] += 1
         return
     trial.tried["optimize"] += 1
@@ -331,7 +334,7 @@ def debug(trial, graph):
     said = json.loads(one.stdout)
     found = json.loads(octet("check", quantized, "--target", "onnxruntime", "--json").stdout or '{"findings": []}')["findings"]
     standard = not any("octet" in n.domain for n in onnx.load(quantized).graph.node)
-    if standard and said["output"]["sqnr_db"] is not None and holds_exactly(found):
+    if standard and said["output"]["sqnr_db"] is not None and holds_exactly(quantized, found):
         outputs_by_numpy(trial, graph, said["output"]["sqnr_db"], quantized, size)
     better, changed = trial.folder / "better.onnx", trial.folder / "better.json"
     applied = octet(*call, "--apply", "-o", better, "--save-plan", changed, "--force")
