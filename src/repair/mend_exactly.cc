@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exact changes that the errors of check ask for, and the warnings that octet's own files are to
-// be without: what a graph goes through that was written for
-// a target, where the rules of its runtime depend on what stands around a layer.
+// be without: what a graph goes through that was written for a target, where the rules of its runtime
+// depend on what stands around a layer.
 #include <algorithm>
 #include <set>
 
