@@ -190,6 +190,22 @@ std::vector<Unloadable> half_files() {
 /// Layers that it does not leave in float, and products that it misreads.
 std::vector<Unloadable> float_files() {
   return {
+      {"a_bias_below_round", "bias-opset", "raise_opset", 10,
+       "const k: i8[2, 2, 1, 1] = [4, 13, -40, 37]\nconst b: f32[2] = [1, -2]\n"
+       "const o: f32[] = [0.37]\nq = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
+       "w = DequantizeLinear(k, s, z)\nc = Conv(d, w, b)\nr = QuantizeLinear(c, o, u)\n"
+       "y = DequantizeLinear(r, o, u)"},
+      {"an_axis_before_add", "parameter-shape", "scalar_parameter", 13,
+       "const s1: f32[1] = [0.1]\nconst u1: u8[1] = [120]\nq = QuantizeLinear(x, s1, u1)\n"
+       "d = DequantizeLinear(q, s1, u1)\nt = Transpose(d) {perm=[0, 1, 3, 2]}\n"
+       "n = Neg(x)\np = QuantizeLinear(n, s, u)\ne = DequantizeLinear(p, s, u)\na = Add(t, e)\n"
+       "r = QuantizeLinear(a, s, u)\ny = DequantizeLinear(r, s, u)"},
+      {"an_axis_behind_mul", "parameter-shape", "scalar_parameter", 17,
+       "const s1: f32[1] = [0.37]\nconst u1: u8[1] = [120]\nn = Neg(x)\n"
+       "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
+       "p = QuantizeLinear(n, s, u)\ne = DequantizeLinear(p, s, u)\na = Mul(d, e)\n"
+       "t = Transpose(a) {perm=[0, 1, 3, 2]}\nr = QuantizeLinear(t, s1, u1)\n"
+       "y = DequantizeLinear(r, s1, u1)"},
       {"conv_left_in_float", "rounded-weight", "hide_codes", 17,
        "const k: f32[2, 2, 1, 1] = [4, 0.013, -0.004, 0.37]\nconst o: f32[] = [0.05]\n"
        "q = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\nc = Conv(d, k)\n"

@@ -160,6 +160,10 @@ const RuleFile kOnnxRuntimeFiles[] = {
      "const f: u2[] = [2]\nn = Neg(x)\na = Transpose(n)\nb = Transpose(a)\n"
      "const e: i64[2] = [4, 2]\nr = Reshape(b, e)\nq = QuantizeLinear(r, s, f)\n"
      "y = DequantizeLinear(q, s, f)"},
+    {"bias-opset", kError, "onnxruntime", 10,
+     "const u: u8[] = [128]\nq = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
+     "v = DequantizeLinear(w8, s, z)\ng = Gemm(d, v, s4)\no = QuantizeLinear(g, s, u)\n"
+     "y = DequantizeLinear(o, s, u)"},
     {"rounded-weight", kWarning, "onnxruntime", 17,
      "const u: u8[] = [128]\nq = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
      "g = Gemm(d, w, s4) {transB=1}\no = QuantizeLinear(g, s, u)\ny = DequantizeLinear(o, s, u)"},

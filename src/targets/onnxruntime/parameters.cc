@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ops/qdq/site.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime/codes.h"
 #include "targets/onnxruntime/load.h"
+#include "targets/onnxruntime/releases.h"
 
 namespace octet {
 
@@ -54,7 +57,36 @@ int64_t rank_of_one(const Graph& graph, const Node& node, size_t input) {
   return type.has_rank() ? type.rank() : 0;
 }
 
+/// Of a Q or DQ with one scale.
+bool has_an_axis(const Graph& graph, const Node& node) {
+  return static_count(graph, node.input(1)) == 1 &&
+         (rank_of_one(graph, node, 1) > 0 || rank_of_one(graph, node, 2) > 0);
+}
+
 } // namespace
+
+std::vector<NodeId> onnxruntime_shaped_around(const Graph& graph,
+                                              const Uses& uses,
+                                              const TargetDef& target,
+                                              const Node& node) {
+  if (is_cuda(target) || (!node.is("Add") && !node.is("Mul") && !node.is("AveragePool"))) return {};
+  std::vector<NodeId> out;
+  for (const ValueId in : node.inputs) {
+    const Node* dq = in.valid() ? onnxruntime_dequantize_before(graph, uses, in) : nullptr;
+    if (dq == nullptr) return {}; // it stays in float
+    if (has_an_axis(graph, *dq)) out.push_back(dq->id);
+  }
+  const Node* reader = nullptr;
+  const std::span<const Uses::Use> readers = uses.of(node.output(0));
+  if (readers.size() == 1) reader = &graph.node(readers.front().node);
+  // Files are full of layers that this does not concern: the fusion is replayed for few.
+  if (reader == nullptr || (out.empty() && is_quantize(*reader) && !has_an_axis(graph, *reader)))
+    return {};
+  if (onnxruntime_form(graph, target, node) != OnnxRuntimeForm::kQLinear) return {};
+  const Node* quantize = OnnxRuntimeCodes(graph).output_of(node).quantize;
+  if (quantize != nullptr && has_an_axis(graph, *quantize)) out.push_back(quantize->id);
+  return out;
+}
 
 std::vector<size_t> onnxruntime_shaped_parameters(const Graph& graph, const Node& node) {
   if (!node.domain.empty() && node.domain != kMicrosoft) return {};
