@@ -31,7 +31,7 @@ class CodesAround {
   std::optional<MisreadCodes> misread() {
     // Files are full of layers that this does not concern: the fusion is replayed for few.
     MisreadCodes out = codes_before();
-    const Node* quantize = quantize_near();
+    const Node* quantize = onnxruntime_quantize_behind(graph_, uses_, node_);
     const DType before = out.dequantize != nullptr ? type_of(*out.dequantize) : DType::kUndefined;
     const DType behind = quantize != nullptr ? type_of(*quantize) : DType::kUndefined;
     if (!any_before_ && !has_few_bits(behind)) return std::nullopt;
@@ -89,22 +89,6 @@ class CodesAround {
       out.input = i;
     }
     return out;
-  }
-
-  /// A Q behind it, past what moves values or clamps.
-  const Node* quantize_near() const {
-    constexpr int kMostSteps = 16;
-    ValueId value = node_.output(0);
-    for (int step = 0; step < kMostSteps && value.valid(); ++step) {
-      const NodeId id = uses_.single_consumer(value);
-      if (!id.valid()) return nullptr;
-      const Node& reader = graph_.node(id);
-      if (is_quantize(reader)) return &reader;
-      if (!onnxruntime_moves_codes_past(reader) && !reader.is("Relu") && !reader.is("Clip"))
-        return nullptr;
-      value = reader.output(0);
-    }
-    return nullptr;
   }
 
   const Graph& graph_;

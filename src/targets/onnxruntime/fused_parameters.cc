@@ -61,7 +61,8 @@ class FusedLayer {
     });
     if (wide) return of_wide_codes();
     // Files are full of layers that this does not concern: the fusion is replayed for few.
-    bool several = makes_several();
+    const Node* behind = onnxruntime_quantize_behind(graph_, uses_, node_);
+    bool several = behind != nullptr && has_several(graph_, *behind);
     for (size_t i = 0; i < inputs_.size(); ++i)
       several = several || reads_several(i);
     if (!several || node_.is("Gemm")) return std::nullopt;
@@ -91,21 +92,6 @@ class FusedLayer {
     if (dq == nullptr || !has_several(graph_, *dq)) return false;
     const bool bias = input == 2 && node_.is("Conv");
     return !bias && !(is_weight(input) && is_weight_with_columns(graph_, node_, *dq));
-  }
-
-  /// A Q behind it, past what moves values or clamps, has several scales.
-  bool makes_several() const {
-    ValueId value = node_.output(0);
-    for (int hops = 0; hops < kMostMovesOfCodes && value.valid(); ++hops) {
-      const NodeId id = uses_.single_consumer(value);
-      if (!id.valid()) return false;
-      const Node& reader = graph_.node(id);
-      if (is_quantize(reader)) return has_several(graph_, reader);
-      if (!onnxruntime_moves_codes_past(reader) && !reader.is("Relu") && !reader.is("Clip"))
-        return false;
-      value = reader.output(0);
-    }
-    return false;
   }
 
   /// Q and DQ of its own making get the zero point of 32 bits.

@@ -57,6 +57,18 @@ const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, 
   return maker != nullptr && is_dequantize(*maker) ? maker : nullptr;
 }
 
+const Node* onnxruntime_quantize_behind(const Graph& graph, const Uses& uses, const Node& node) {
+  ValueId value = node.output(0);
+  for (int hops = 0; hops < kMostMovesOfCodes && value.valid(); ++hops) {
+    const Node* reader = lone_reader(graph, uses, value);
+    if (reader == nullptr || is_quantize(*reader)) return reader;
+    if (!onnxruntime_moves_codes_past(*reader) && !reader->is("Relu") && !reader->is("Clip"))
+      return nullptr;
+    value = reader->output(0);
+  }
+  return nullptr;
+}
+
 std::optional<int64_t> static_count(const Graph& graph, ValueId value) {
   const auto shape = graph.value(value).type.static_shape();
   const auto count = shape ? element_count(*shape) : Result<int64_t>(error("not known"));

@@ -22,6 +22,9 @@ std::optional<int64_t> static_count(const Graph& graph, ValueId value);
 /// The DQ that a value comes through, past what it moves on the way to one reader; null: none.
 const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value);
 
+/// A Q behind a node, past what moves values or clamps, each with one reader; null: none.
+const Node* onnxruntime_quantize_behind(const Graph& graph, const Uses& uses, const Node& node);
+
 /// The Add behind a MatMul of a matrix with which it becomes a Gemm: its other side has a value for
 /// each column, of an input of two axes also a row or as many rows as that has. Of any other number
 /// of axes every size is known, and Reshapes stand around the Gemm. Null: none.

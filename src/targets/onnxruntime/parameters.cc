@@ -76,12 +76,9 @@ std::vector<NodeId> onnxruntime_shaped_around(const Graph& graph,
     if (dq == nullptr) return {}; // it stays in float
     if (has_an_axis(graph, *dq)) out.push_back(dq->id);
   }
-  const Node* reader = nullptr;
-  const std::span<const Uses::Use> readers = uses.of(node.output(0));
-  if (readers.size() == 1) reader = &graph.node(readers.front().node);
   // Files are full of layers that this does not concern: the fusion is replayed for few.
-  if (reader == nullptr || (out.empty() && is_quantize(*reader) && !has_an_axis(graph, *reader)))
-    return {};
+  const Node* behind = onnxruntime_quantize_behind(graph, uses, node);
+  if (behind == nullptr || (out.empty() && !has_an_axis(graph, *behind))) return {};
   if (onnxruntime_form(graph, target, node) != OnnxRuntimeForm::kQLinear) return {};
   const Node* quantize = OnnxRuntimeCodes(graph).output_of(node).quantize;
   if (quantize != nullptr && has_an_axis(graph, *quantize)) out.push_back(quantize->id);
