@@ -6,9 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "ops/qdq/site.h"
 #include "targets/checks.h"
-#include "targets/onnxruntime/codes.h"
 #include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/releases.h"
 
@@ -80,8 +78,7 @@ std::vector<NodeId> onnxruntime_shaped_around(const Graph& graph,
   const Node* behind = onnxruntime_quantize_behind(graph, uses, node);
   if (behind == nullptr || (out.empty() && !has_an_axis(graph, *behind))) return {};
   if (onnxruntime_form(graph, target, node) != OnnxRuntimeForm::kQLinear) return {};
-  const Node* quantize = OnnxRuntimeCodes(graph).output_of(node).quantize;
-  if (quantize != nullptr && has_an_axis(graph, *quantize)) out.push_back(quantize->id);
+  if (has_an_axis(graph, *behind)) out.push_back(behind->id);
   return out;
 }
 
