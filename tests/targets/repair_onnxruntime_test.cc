@@ -362,7 +362,8 @@ TEST(RepairOnnxRuntime, SaysWhyAnOperatorSetStays) {
   EXPECT_NE(fixes(body, "onnxruntime-1.20").find("is not written into bodies"), std::string::npos)
       << fixes(body, "onnxruntime-1.20");
   const Graph later = parse_unloadable({"later", "", "", 27, "y = Neg(x)"});
-  for (const Finding& f : check(later, "onnxruntime").value())
+  const auto findings = check(later, "onnxruntime").value();
+  for (const Finding& f : findings)
     EXPECT_EQ(f.fix.find("octet repair"), std::string::npos) << f.fix;
   EXPECT_NE(fixes(later, "onnxruntime").find("where the file is made"), std::string::npos);
 }
