@@ -40,8 +40,10 @@ def opset_of(*kinds):
 
 
 class Model:
-    def __init__(self, opset):
-        self.nodes, self.constants, self.opset = [], [], opset
+    """`bare`: whose Q and DQ have no zero point."""
+
+    def __init__(self, opset, bare=()):
+        self.nodes, self.constants, self.opset, self.bare = [], [], opset, bare
 
     def constant(self, name, value):
         self.constants.append(numpy_helper.from_array(np.asarray(value), name))
@@ -61,6 +63,8 @@ class Model:
 
     def parameters(self, name, kind, scale, count=None):
         full = (lambda v: np.full(count, v)) if count else np.asarray
+        if name in self.bare:
+            return [self.constant(f"{name}/s", full(scale).astype(np.float32))]
         zero = FEW[kind] if kind in FEW else ZERO[kind]
         return [self.constant(f"{name}/s", full(scale).astype(np.float32)), self.codes(f"{name}/z", kind, full(zero))]
 
@@ -71,9 +75,9 @@ class Model:
             s, z = self.parameters(f"{name}/8", "uint8", scale, count)
             codes = self.node("Cast", [self.node("QuantizeLinear", [value, s, z], f"{name}/q8", **along)], f"{name}/q", to=6)
             return self.node("DequantizeLinear", [codes, *self.parameters(name, kind, scale, count)], f"{name}/dq", **along)
-        s, z = self.parameters(name, kind, scale, count)
-        q = self.node("QuantizeLinear", [value, s, z], f"{name}/q", **along)
-        return self.node("DequantizeLinear", [q, s, z], f"{name}/dq", **along)
+        parameters = self.parameters(name, kind, scale, count)
+        q = self.node("QuantizeLinear", [value, *parameters], f"{name}/q", **along)
+        return self.node("DequantizeLinear", [q, *parameters], f"{name}/dq", **along)
 
     def made(self, shape, outputs, kind):
         graph = helper.make_graph(self.nodes, "layer", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
@@ -81,11 +85,12 @@ class Model:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10 if self.opset < 25 else 13)
 
 
-def around(title, kind, wide, behind):
-    """`wide`: which input, or "out", has several scales; `behind`: the scale of the Q behind, or None."""
+def around(title, kind, wide, behind, bare=()):
+    """`wide`: which input, or "out", has several scales; `behind`: the scale of the Q behind, or None; `bare`: of the inputs and
+    "o/behind", which have no zero point."""
     op = title.split()[0]
     count, attributes, more = AROUND[title]
-    m = Model(opset_of(kind))
+    m = Model(opset_of(kind), bare)
     inputs = [m.pair("x", f"in{i}", kind, count=4 if wide == f"in{i}" else None) for i in range(count)]
     inputs += ["" if v is None else m.constant(f"more{i}", v) for i, v in enumerate(more)]
     outputs = ["o", "p"] if op == "Split" else ["o"]
@@ -97,9 +102,10 @@ def around(title, kind, wide, behind):
     return m.made(SHAPE, outputs, TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT), SHAPE
 
 
-def product(op, kind, wide, weight, scales, behind, bias):
-    """`scales` of the weight: one, a column each, a row each, or blocks of rows."""
-    m = Model(opset_of(kind, weight, behind))
+def product(op, kind, wide, weight, scales, behind, bias, bare=()):
+    """`scales` of the weight: one, a column each, a row each, or blocks of rows; `bare`: of x, w and "behind", which have no zero
+    point."""
+    m = Model(opset_of(kind, weight, behind), bare)
     shape, of_weight, columns = {"MatMul": ([3, 4], [4, 6], 1), "batched MatMul": ([2, 3, 4], [4, 6], 1), "MatMul of 3": ([2, 3, 4], [2, 4, 6], 2),
                                  "Gemm": ([3, 4], [4, 6], 1), "Conv": ([1, 4, 5, 5], [6, 4, 3, 3], 0)}[op]
     x = m.pair("x", "x", kind, count=4 if wide else None, axis=1 if op == "Conv" else len(shape) - 1)
@@ -110,9 +116,9 @@ def product(op, kind, wide, weight, scales, behind, bias):
     else:
         low, high = LAST.get(weight, (-60, 60))
         codes = m.codes("w", weight, random.integers(low, high + 1, of_weight))
-        s, z = m.parameters("w", weight, 0.02, size if scales != "block" else [2, 6])
+        parameters = m.parameters("w", weight, 0.02, size if scales != "block" else [2, 6])
         along = {} if axis is None else {"axis": axis}
-        inputs = [x, m.node("DequantizeLinear", [codes, s, z], "w/dq", **along, **({"block_size": 2} if scales == "block" else {}))]
+        inputs = [x, m.node("DequantizeLinear", [codes, *parameters], "w/dq", **along, **({"block_size": 2} if scales == "block" else {}))]
     if bias == "float":
         inputs.append(m.constant("b", np.linspace(-1, 1, 6, dtype=np.float32)))
     if bias == "int32":

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ONNX Runtime itself refuses in its exact mode, and check says so: int8 constants that
-// several DequantizeLinear share (the repaired file loads there and keeps every bit in the
-// reference), and operators on codes with int8 activations.
+// several DequantizeLinear share and int8 weights of several scales without a zero point (the
+// repaired file runs there and keeps every bit in the reference), and operators on codes with int8
+// activations.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -173,6 +174,80 @@ TEST(ExactMode, HasNoKernelForInt8ActivationsAndFullWeights) {
   for (const auto& [name, expected] : fails) {
     const std::string reason = results.at(name).value("error", "");
     EXPECT_EQ(reason.find("find kernel") != std::string::npos, expected) << name << ": " << reason;
+    EXPECT_TRUE(expected || reason.empty()) << name << ": " << reason;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+// d: the weight of c behind DQ, of whose codes one is beyond 7 bits or none.
+struct ZeroPointLayer {
+  const char* name;
+  const char* weight_shape;
+  int axis; ///< of its scales
+  const char* body;
+  bool fails;
+};
+constexpr const char* kBehind = "\np = QuantizeLinear(m, s, v)\ny = DequantizeLinear(p, s, v)";
+const ZeroPointLayer kZeroPointLayers[] = {
+    {"matmul", "4, 4", 1, "y = MatMul(x, d)", true},
+    {"matmul_of_codes", "4, 4", 1, "y = MatMul(e, d)", false},
+    {"qlinear_matmul", "4, 4", 1, "m = MatMul(e, d)", false},
+    {"before_codes", "4, 4", 1, "m = MatMul(x, d)", true},
+    {"gemm", "4, 4", 1, "m = Gemm(e, d)", true},
+    {"gather", "4, 4", 1, "const i: i64[1] = [1]\ny = Gather(d, i)", true},
+    {"conv", "4, 4, 1, 1", 0, "i = Reshape(e, shape)\ny = Conv(i, d)", true},
+    {"qlinear_conv", "4, 4, 1, 1", 0, "i = Reshape(e, shape)\nm = Conv(i, d)", false},
+    {"conv_transpose", "4, 4, 1, 1", 1, "i = Reshape(e, shape)\nm = ConvTranspose(i, d)", true},
+};
+
+TEST(ExactMode, WantsAZeroPointForEachScale) {
+  const Tensor x = Tensor::of<float>({2, 4}, {0.1F, 1.7F, -2.8F, 1.2F, -3.3F, 2.4F, 0, 3});
+  const std::string folder = folder_with(x, "octet_exact_mode_zero_point");
+  std::map<std::string, bool> fails;
+  for (const ZeroPointLayer& layer : kZeroPointLayers)
+    for (const bool full : {true, false})
+      for (const bool several : {true, false}) {
+        const std::string text = fmt::format(
+            "const c: i8[{}] = [1, {}, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7]\n"
+            "const v: u8[] = [128]\nconst shape: i64[4] = [1, 4, 2, 1]\n"
+            "q = QuantizeLinear(x, s, v)\ne = DequantizeLinear(q, s, v)\n"
+            "d = DequantizeLinear(c, {}) {{axis={}}}\n{}{}",
+            layer.weight_shape, full ? 65 : 64, several ? "s4" : "s", layer.axis, layer.body,
+            std::string_view(layer.body).find("\nm = ") == std::string_view::npos &&
+                    !std::string_view(layer.body).starts_with("m = ")
+                ? ""
+                : kBehind);
+        Graph graph = test::parse_bad_file({layer.name, text.c_str(), "", ""});
+        ASSERT_TRUE(infer_types(graph).ok());
+        const std::string name =
+            fmt::format("{}_{}_{}", layer.name, full ? "full" : "narrow", several ? 4 : 1);
+        SCOPED_TRACE(name);
+        const bool expected = layer.fails && full && several;
+        const auto found = check(graph, "onnxruntime").value();
+        EXPECT_EQ(test::has_rule(found, "exact-mode-zero-point"), expected);
+        EXPECT_FALSE(
+            test::has_rule(check(graph, "onnxruntime-cuda").value(), "exact-mode-zero-point"));
+        fails[name] = expected;
+        ASSERT_TRUE(save_onnx(graph, folder + "/" + name + ".onnx").ok());
+        if (!expected) continue;
+        const Repaired repaired = repair(graph, "onnxruntime").value();
+        for (const Change& change : repaired.changes)
+          EXPECT_TRUE(change.exact) << change.rule;
+        EXPECT_FALSE(test::has_rule(repaired.left, "exact-mode-zero-point"));
+        const auto run = [&](const Graph& g) {
+          return make_reference_executor(g).value()->run(std::vector{x}).value().at(0);
+        };
+        const Tensor was = run(graph), is = run(repaired.graph);
+        EXPECT_TRUE(std::ranges::equal(was.bytes(), is.bytes()));
+        fails[name + "_repaired"] = false;
+        ASSERT_TRUE(save_onnx(repaired.graph, folder + "/" + name + "_repaired.onnx").ok());
+      }
+  const nlohmann::json results = test::run_onnxruntime(folder);
+  ASSERT_TRUE(results.is_object());
+  for (const auto& [name, expected] : fails) {
+    const std::string reason = results.at(name).value("error", "");
+    EXPECT_EQ(reason.find("zero_point must be null") != std::string::npos, expected)
+        << name << ": " << reason;
     EXPECT_TRUE(expected || reason.empty()) << name << ": " << reason;
   }
   std::filesystem::remove_all(folder);

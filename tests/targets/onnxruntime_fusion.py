@@ -25,6 +25,17 @@ def grid():
             continue
         for bias in (None, "float", "int32") if op in ("Gemm", "Conv") else (None,):
             yield f"{op} {kind} several:{wide} {weight} {scales} bias:{bias} behind:{behind}", product(op, kind, wide, weight, scales, behind, bias)
+    # Without zero points: of Q they are those of uint8, and 0.
+    for op, bare, scales, behind in itertools.product(("MatMul", "batched MatMul", "Gemm", "Conv"), ("x", "w", "behind", "x w", "x w behind"),
+                                                      ("one", "column"), (None, "uint8")):
+        if "behind" in bare and not behind:
+            continue
+        for bias in (None, "float", "int32") if op in ("Gemm", "Conv") else (None,):
+            yield (f"{op} without {bare} {scales} bias:{bias} behind:{behind}",
+                   product(op, "uint8", False, "int8", scales, behind, bias, bare.split()))
+    for title, bare, behind in itertools.product(AROUND, ("in0", "in1", "o/behind", "in0 in1 o/behind"), (None, 0.05, 0.01)):
+        if not ("o/behind" in bare and not behind):
+            yield f"{title} without {bare} behind:{behind}", around(title, "uint8", None, behind, bare.split())
 
 
 sys.exit(report(grid()))

@@ -227,6 +227,16 @@ const RuleFile kOnnxRuntimeFiles[] = {
      "const l: i8[4, 4] = [1, -2, 3, 100, 5, -6, 7, 8, 9, 1, -2, 3, 4, 5, -6, 7]\n"
      "q = QuantizeLinear(x, s, z)\np = QLinearMatMul(q, s, z, l, s, z, s, z)\n"
      "y = DequantizeLinear(p, s, z)"},
+    {"gemm-zero-point", kWarning, "onnxruntime", 17,
+     "const u: u8[] = [128]\nq = QuantizeLinear(x, s, u)\nd = DequantizeLinear(q, s, u)\n"
+     "v = DequantizeLinear(w8, s4) {axis=1}\ng = Gemm(d, v)\np = QuantizeLinear(g, s, u)\n"
+     "y = DequantizeLinear(p, s, u)"},
+    {"exact-mode-zero-point", kWarning, "onnxruntime-1.29", 17,
+     "const l: i8[4, 4] = [1, -2, 3, 100, 5, -6, 7, 8, 9, 1, -2, 3, 4, 5, -6, 7]\n"
+     "d = DequantizeLinear(l, s)\ny = MatMul(x, d)"},
+    {"exact-mode-zero-point", kWarning, "onnxruntime", 17,
+     "const l: i8[4, 4] = [1, -2, 3, 100, 5, -6, 7, 8, 9, 1, -2, 3, 4, 5, -6, 7]\n"
+     "d = DequantizeLinear(l, s4) {axis=1}\ny = MatMul(x, d)"},
 };
 
 const RuleFile kOctetFiles[] = {

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ONNX Runtime's exact mode does not load. It turns int8 weights with codes of more than 7
-// bits into uint8, under a name of its own for each constant: that fails for the second reader of
-// one, and products of int8 activations have no kernel for uint8 weights. Source:
-// docs/targets.md 8.
+// What ONNX Runtime's exact mode does not load or run. It turns int8 weights with codes of more than
+// 7 bits into uint8, under a name of its own for each constant: that fails for the second reader of
+// one; products of int8 activations have no kernel for uint8 weights; and a weight without a zero
+// point gets one of one element, which DequantizeLinear refuses beside several scales, or ends the
+// process in older releases. Source: docs/targets.md 8.
 #include "targets/onnxruntime/exact_mode.h"
 
 #include <algorithm>
 #include <span>
 #include <string_view>
 
+#include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/rules.h"
 
 namespace octet {
 
 namespace {
+
+/// Before it, the third input of DQ is written to where there is none.
+constexpr int kExactModeMakesZeroPointSince = 130;
 
 bool has_codes_beyond_7_bits(const Tensor* codes) {
   constexpr int kSevenBits = 64;
@@ -84,6 +89,38 @@ void find_shared_constant(const CheckContext& context, const Node& node, Found& 
             "give each reader its own codes and zero point: octet repair does");
 }
 
+/// Whether the integer operator that the layer becomes reads the codes, with a zero point for all.
+bool reads_codes(const CheckContext& context, const Node& layer) {
+  switch (onnxruntime_form(context.graph, context.target, layer)) {
+  case OnnxRuntimeForm::kQLinear:
+  case OnnxRuntimeForm::kQGemm:
+  case OnnxRuntimeForm::kMatMulIntegerToFloat:
+    return true;
+  default:
+    return false;
+  }
+}
+
+void find_exact_mode_zero_point(const CheckContext& context, const Node& node, Found& found) {
+  const Graph& graph = context.graph;
+  if (!is_dequantize(node) || qdq::written(graph, node).zero.valid()) return;
+  const bool ends = context.target.version < kExactModeMakesZeroPointSince;
+  const bool several = static_count(graph, node.input(1)).value_or(1) > 1;
+  if ((!ends && !several) || !becomes_uint8(graph, node)) return;
+  const auto readers = context.uses.of(node.output(0));
+  if (!ends && !readers.empty() &&
+      std::all_of(readers.begin(), readers.end(),
+                  [&](const Uses::Use& use) { return reads_codes(context, graph.node(use.node)); }))
+    return;
+  found.add(node,
+            ends ? "in its exact mode (session.x64quantprecision) ONNX Runtime before 1.30 ends "
+                   "the process when it loads int8 weights without a zero point"
+                 : "\"x_zero_point must be null\": in its exact mode (session.x64quantprecision) "
+                   "ONNX Runtime 1.31 gives int8 weights without a zero point one of one element, "
+                   "which DequantizeLinear does not take beside several scales",
+            "write a zero point for each scale: octet repair does");
+}
+
 } // namespace
 
 constexpr TargetRule kSharedConstant = {.id = "shared-constant",
@@ -97,6 +134,12 @@ constexpr TargetRule kExactModeKernel = {.id = "exact-mode-kernel",
                                          .provider = Provider::kCpu,
                                          .severity = Severity::kWarning,
                                          .find = find_exact_mode_kernel};
+constexpr TargetRule kExactModeZeroPoint = {.id = "exact-mode-zero-point",
+                                            .clause = "8",
+                                            .provider = Provider::kCpu,
+                                            .severity = Severity::kWarning,
+                                            .find = find_exact_mode_zero_point,
+                                            .mends = {Mend::kAddZeroPoint}};
 
 } // namespace onnxruntime
 

@@ -22,6 +22,7 @@ using Form = OnnxRuntimeForm;
 struct Layer {
   Form form = Form::kAsWritten;
   LayerForm said;
+  const Node* lacks_zero_point = nullptr; ///< the DQ, where only that keeps a Gemm in float
 };
 
 /// Why codes stay as they are, and what would make them uint8.
@@ -285,6 +286,10 @@ class OnnxRuntimeExplainer {
       in_the_way = Unmet{"the Relu after it is fused first, because no Q with its lowest code at 0 "
                          "follows",
                          kLowestIsZero};
+    if (!in_the_way) {
+      out.lacks_zero_point = lacking_zero_point(node);
+      if (const Node* dq = out.lacks_zero_point) in_the_way = without_zero_point(*dq);
+    }
     if (!in_the_way)
       return in_integers(out, node, Form::kQGemm,
                          own         ? kOwnWeight
@@ -292,6 +297,17 @@ class OnnxRuntimeExplainer {
                                      : "Q/DQ on inputs, float output");
     take_float_form(node, out);
     return stays(out, *in_the_way);
+  }
+
+  /// The DQ of an operand, that of a float weight aside, which gets one when it is coded. The kernel
+  /// wants two zero points, and Gemm is left alone where one is not written.
+  const Node* lacking_zero_point(const Node& node) const {
+    if (target_.version < kGemmZeroPointSince) return nullptr;
+    for (size_t i = 0; i < 2; ++i)
+      if (const Codes codes = codes_.of_input(node.input(i));
+          codes.present && !qdq::written(graph_, *codes.dequantize).zero.valid())
+        return codes.dequantize;
+    return nullptr;
   }
 
   /// A MatMul and the Add of its bias, as one.
@@ -463,6 +479,27 @@ class OnnxRuntimeExplainer {
 
   Layer movement(const Node& node, Layer out) const {
     if (holds_codes(node.output(0))) return on_codes(out, "its tensors hold codes");
+    out = moved(node, std::move(out));
+    if (out.said.precision != LayerPrecision::kCodes) return out;
+    // The pairs go only where a zero point says what type the codes have.
+    std::vector<const Node*> pairs = {codes_.of_input(node.input(0)).dequantize};
+    for (const ValueId value : node.outputs)
+      if (value.valid()) pairs.push_back(codes_.quantize_of(value));
+    for (const Node* pair : pairs)
+      if (pair != nullptr && !has_zero_point(*pair)) {
+        out.said.precision = LayerPrecision::kFloat;
+        return stays(out, without_zero_point(*pair));
+      }
+    return out;
+  }
+
+  bool has_zero_point(const Node& pair) const { return qdq::written(graph_, pair).zero.valid(); }
+  Unmet without_zero_point(const Node& pair) const {
+    return {fmt::format("{} has no zero point", label(graph_, pair)), "write its zero point"};
+  }
+
+  /// The same, where all have zero points.
+  Layer moved(const Node& node, Layer out) const {
     const bool past = onnxruntime_moves_codes_past(node);
     const Codes x = codes_.of_input(node.input(0));
     const Output y = codes_.output_of(node);
@@ -502,6 +539,8 @@ class OnnxRuntimeExplainer {
     const Codes x = codes_.of_input(node.input(0));
     const bool drops =
         x.present && onnxruntime_strips_codes(node, x.type) && codes_.has_one_scale(*x.dequantize);
+    if (drops && !has_zero_point(*x.dequantize))
+      return stays(out, without_zero_point(*x.dequantize));
     if (drops || holds_codes(node.input(0))) return on_codes(out, "the DQ before it goes");
     out.said.why = x.present ? "its DQ has several scales, or codes of more than 8 bits"
                              : "its input does not come through DQ";
@@ -547,6 +586,11 @@ std::string operator_of(OnnxRuntimeForm form, const Node& node) {
 
 OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, const Node& node) {
   return OnnxRuntimeExplainer(graph, target).layer(node).form;
+}
+
+const Node*
+onnxruntime_lacks_zero_point(const Graph& graph, const TargetDef& target, const Node& node) {
+  return OnnxRuntimeExplainer(graph, target).layer(node).lacks_zero_point;
 }
 
 bool onnxruntime_runs_on_codes(const Graph& graph, const TargetDef& target, const Node& node) {

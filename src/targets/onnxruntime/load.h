@@ -93,6 +93,11 @@ std::optional<MisreadCodes> onnxruntime_refused_pool(const Graph& graph,
 /// those of the sum: ONNX Runtime adds the codes as they are.
 bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, const Node& node);
 
+/// The DQ of an operand for whose missing zero point, and nothing else, a Gemm, or a MatMul with an
+/// Add that makes one, stays in float. Null: none.
+const Node*
+onnxruntime_lacks_zero_point(const Graph& graph, const TargetDef& target, const Node& node);
+
 /// The axis of the weight of Conv, ConvTranspose, Gemm or MatMul that the channels of the output lie
 /// along.
 int64_t onnxruntime_channel_axis(const Node& node);

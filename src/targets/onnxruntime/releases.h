@@ -23,6 +23,8 @@ std::span<const OnnxRuntimeRelease> onnxruntime_releases();
 const OnnxRuntimeRelease& release_of(const TargetDef& target);
 /// The first release that turns a float bias of Conv and Gemm into int32 by itself.
 inline constexpr int kFloatBiasSince = 121;
+/// The first release whose Gemm stays float unless the DQ of both operands have a zero point.
+inline constexpr int kGemmZeroPointSince = 128;
 
 bool is_cuda(const TargetDef& target);
 /// Whether the CUDA provider has a kernel; without one the layer runs on the CPU, between copies.
