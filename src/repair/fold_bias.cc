@@ -53,8 +53,8 @@ std::optional<Repair> fold_bias(const RepairContext& context, const Node& node) 
 
 std::optional<Repair> fold_misread_bias(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (!onnxruntime_misreads_bias(graph, context.target, node)) return std::nullopt;
-  return fold_dequantize(graph, *graph.producer(node.input(2)));
+  const ValueId bias = onnxruntime_misread_bias(graph, context.uses, context.target, node);
+  return bias.valid() ? fold_dequantize(graph, *graph.producer(bias)) : std::nullopt;
 }
 
 std::optional<Repair> fold_row(const RepairContext& context, const Node& node) {

@@ -17,12 +17,13 @@ namespace octet {
 
 namespace {
 
-/// The blocks of a stored weight with which a MatMul is fused.
-std::optional<MisreadCodes> fused_blocks(const RepairContext& context, const Node& node) {
+/// The blocks of a stored weight with which a MatMul is fused, the rows of one with which a Gemm is.
+std::optional<MisreadCodes> fused_weight(const RepairContext& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (!node.is("MatMul")) return std::nullopt;
-  const Node* weight = graph.producer(node.input(1));
-  if (weight == nullptr || !is_dequantize(*weight) || qdq::written(graph, *weight).block == 0 ||
+  const bool gemm = node.is("Gemm");
+  if (!node.is("MatMul") && !gemm) return std::nullopt;
+  const Node* weight = onnxruntime_dequantize_before(graph, context.uses, node.input(1));
+  if (weight == nullptr || (!gemm && qdq::written(graph, *weight).block == 0) ||
       graph.constant(weight->input(0)) == nullptr)
     return std::nullopt;
   if (!onnxruntime_fused_fault(graph, context.uses, context.target, node)) return std::nullopt;
@@ -51,7 +52,7 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
   if (!codes) codes = onnxruntime_lost_softmax(graph, context.uses, context.target, node);
   if (!codes) codes = onnxruntime_rounded_weight(graph, context.uses, context.target, node);
   if (!codes) codes = onnxruntime_misread_columns(graph, context.target, node);
-  if (!codes) codes = fused_blocks(context, node);
+  if (!codes) codes = fused_weight(context, node);
   if (!codes) codes = moved_before_gemm(context, node);
   if (!codes) return std::nullopt;
   NodeId reader = node.id;

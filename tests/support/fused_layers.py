@@ -102,12 +102,27 @@ def around(title, kind, wide, behind, bare=()):
     return m.made(SHAPE, outputs, TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT), SHAPE
 
 
-def product(op, kind, wide, weight, scales, behind, bias, bare=()):
-    """`scales` of the weight: one, a column each, a row each, or blocks of rows; `bare`: of x, w and "behind", which have no zero
-    point."""
+# How the values of a weight's DQ come to the layer: operators, with their attributes and the inputs for the shape.
+WAYS = {"Transpose": lambda shape: ([], {"perm": [1, 0, *range(2, len(shape))]}), "Reshape": lambda shape: ([np.array(shape)], {}),
+        "Squeeze": lambda shape: ([np.array([0])], {}), "Slice": lambda shape: ([np.array([0]), np.array([shape[0]])], {}),
+        "Relu": lambda shape: ([], {})}
+
+
+def stored(shape, way):
+    """The shape of what `way` makes `shape` of."""
+    return {"Transpose": [shape[1], shape[0], *shape[2:]], "Reshape": [shape[0], int(np.prod(shape[1:])), 1], "Squeeze": [1, *shape],
+            "Slice": [shape[0] + 1, *shape[1:]]}.get(way, shape)
+
+
+def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=None):
+    """`scales` of the weight as it is stored: one, a column each, a row each, or blocks of rows; `bare`: of x, w and "behind", which
+    have no zero point; `width`: of the 4 inputs so many outputs are made; `way`: what stands behind the weight's DQ."""
     m = Model(opset_of(kind, weight, behind), bare)
-    shape, of_weight, columns = {"MatMul": ([3, 4], [4, 6], 1), "batched MatMul": ([2, 3, 4], [4, 6], 1), "MatMul of 3": ([2, 3, 4], [2, 4, 6], 2),
-                                 "Gemm": ([3, 4], [4, 6], 1), "Conv": ([1, 4, 5, 5], [6, 4, 3, 3], 0)}[op]
+    shape, of_weight, columns = {
+        "MatMul": ([3, 4], [4, width], 1), "batched MatMul": ([2, 3, 4], [4, width], 1), "MatMul of 3": ([2, 3, 4], [2, 4, width], 2),
+        "Gemm": ([3, 4], [4, width], 1), "Gemm transB": ([3, 4], [width, 4], 0), "MatMul, Add": ([3, 4], [4, width], 1),
+        "Conv": ([1, 4, 5, 5], [width, 4, 3, 3], 0)}[op]
+    made, of_weight = of_weight, stored(of_weight, way)
     x = m.pair("x", "x", kind, count=4 if wide else None, axis=1 if op == "Conv" else len(shape) - 1)
     axis = {"one": None, "column": columns, "row": 1 - columns if columns < 2 else 1, "block": 0}[scales]
     size = of_weight[axis] if axis is not None and scales != "block" else None
@@ -116,17 +131,25 @@ def product(op, kind, wide, weight, scales, behind, bias, bare=()):
     else:
         low, high = LAST.get(weight, (-60, 60))
         codes = m.codes("w", weight, random.integers(low, high + 1, of_weight))
-        parameters = m.parameters("w", weight, 0.02, size if scales != "block" else [2, 6])
+        spread = np.linspace(0.02, 0.04, size, dtype=np.float32) if size else 0.02  # which is whose must show
+        parameters = m.parameters("w", weight, spread, size if scales != "block" else [2, width])
         along = {} if axis is None else {"axis": axis}
         inputs = [x, m.node("DequantizeLinear", [codes, *parameters], "w/dq", **along, **({"block_size": 2} if scales == "block" else {}))]
+        if way:
+            more, attributes = WAYS[way](made)
+            inputs[1] = m.node(way, [inputs[1], *(m.constant(f"way{i}", v) for i, v in enumerate(more))], "way", **attributes)
     if bias == "float":
-        inputs.append(m.constant("b", np.linspace(-1, 1, 6, dtype=np.float32)))
+        inputs.append(m.constant("b", np.linspace(-1, 1, width, dtype=np.float32)))
     if bias == "int32":
-        each = scales == "column"
-        inputs.append(m.node("DequantizeLinear", [m.constant("b", np.arange(6, dtype=np.int32)),
-                                                  m.constant("b/s", np.full(6, 0.001, np.float32) if each else np.float32(0.001))],
+        each = scales == "column" and size == width
+        inputs.append(m.node("DequantizeLinear", [m.constant("b", np.arange(width, dtype=np.int32) * 1000),
+                                                  m.constant("b/s", np.float32(0.05) * np.float32(spread if each else 0.02))],
                              "b/dq", **({"axis": 0} if each else {})))
-    y = m.node(op.split()[-1] if op.startswith("batched") else op.split()[0], inputs, "o", name="layer")
+    if op == "MatMul, Add":
+        y = m.node("Add", [m.node("MatMul", inputs[:2], "m", name="layer"), inputs[2]], "o")
+    else:
+        transposed = {"transB": 1} if op.endswith("transB") else {}
+        y = m.node(op.split()[-1] if op.startswith("batched") else op.split()[0], inputs, "o", name="layer", **transposed)
     if behind:
         y = m.pair(y, "behind", behind)
     return m.made(shape, [y], TensorProto.FLOAT), shape

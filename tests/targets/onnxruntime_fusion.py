@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fused_layers import AROUND, ZERO, around, product, report
+from fused_layers import AROUND, WAYS, ZERO, around, product, report
 
 
 def grid():
@@ -25,6 +25,15 @@ def grid():
             continue
         for bias in (None, "float", "int32") if op in ("Gemm", "Conv") else (None,):
             yield f"{op} {kind} several:{wide} {weight} {scales} bias:{bias} behind:{behind}", product(op, kind, wide, weight, scales, behind, bias)
+    # Scales along the wrong axis may be as many, and the weight may come by way of another operator.
+    for op, width, way, weight, scales, behind in itertools.product(
+            ("MatMul", "Gemm", "Gemm transB", "MatMul, Add", "Conv"), (4, 6), (None, *WAYS), ("int8", "uint8"), ("one", "column", "row"),
+            (None, "uint8")):
+        if width == 6 and not way:
+            continue
+        for bias in {"MatMul": (None,), "MatMul, Add": ("float", "int32")}.get(op, (None, "float", "int32")):
+            yield (f"{op} {width} by {way} {weight} {scales} bias:{bias} behind:{behind}",
+                   product(op, "uint8", False, weight, scales, behind, bias, width=width, way=way))
     # Without zero points: of Q they are those of uint8, and 0.
     for op, bare, scales, behind in itertools.product(("MatMul", "batched MatMul", "Gemm", "Conv"), ("x", "w", "behind", "x w", "x w behind"),
                                                       ("one", "column"), (None, "uint8")):

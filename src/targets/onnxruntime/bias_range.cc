@@ -44,7 +44,7 @@ std::vector<double> weight_scales(const Graph& graph, const Node& node, const No
   if (scales == nullptr || dequantize->attr_int("block_size", 0) != 0) return {};
   const bool direct = graph.producer(weight) == dequantize;
   if (scales->count() != 1 &&
-      (!direct || !has_scales_along(graph, *dequantize, onnxruntime_channel_axis(node))))
+      (!direct || !has_scales_along(graph, weight, onnxruntime_channel_axis(node))))
     return {};
   return scales->to_doubles().value();
 }

@@ -7,7 +7,7 @@ namespace octet::onnxruntime {
 namespace {
 
 void find_bias_scale(const CheckContext& context, const Node& node, Found& found) {
-  if (onnxruntime_misreads_bias(context.graph, context.target, node))
+  if (onnxruntime_misread_bias(context.graph, context.uses, context.target, node).valid())
     found.add(node,
               "ONNX Runtime 1.31 adds the bias' int32 codes to the sum as they are, at input scale "
               "times weight scale and zero point 0: not the bias that its DQ gives",

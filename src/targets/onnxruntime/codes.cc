@@ -61,10 +61,23 @@ bool onnxruntime_strips_codes(const Node& node, DType type) {
   return !orders && !node.is("Resize") && !node.is("DepthToSpace");
 }
 
-bool has_scales_along(const Graph& graph, const Node& dequantize, int64_t axis) {
-  const qdq::Written dq = qdq::written(graph, dequantize);
-  const TypeInfo& type = graph.value(dq.real).type;
+bool onnxruntime_moves_constants_past(const Node& node) {
+  return node.is("Transpose");
+}
+
+bool has_scales_along(const Graph& graph, ValueId value, int64_t axis) {
+  const TypeInfo& type = graph.value(value).type;
   const int64_t rank = type.has_rank() ? static_cast<int64_t>(type.rank()) : 0;
+  const Node* maker = graph.producer(value);
+  for (int hops = 0; maker != nullptr && maker->is("Transpose") && hops < kMostMoves; ++hops) {
+    const std::vector<int64_t> perm = maker->attr_ints("perm");
+    if (axis < 0 || axis >= rank || (!perm.empty() && static_cast<int64_t>(perm.size()) != rank))
+      return false;
+    axis = perm.empty() ? rank - 1 - axis : perm[static_cast<size_t>(axis)];
+    maker = graph.producer(maker->input(0));
+  }
+  if (maker == nullptr || !is_dequantize(*maker)) return false;
+  const qdq::Written dq = qdq::written(graph, *maker);
   return dq.block == 0 && (dq.axis < 0 ? dq.axis + rank : dq.axis) == axis;
 }
 
@@ -133,15 +146,16 @@ bool OnnxRuntimeCodes::have_one_scale(const Node& dequantize, const Node& quanti
 
 OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
   const Node* dq = graph_.producer(value);
-  bool moved = false;
+  bool moved = false, turned = true;
   for (int hops = 0; dq != nullptr && onnxruntime_moves_codes_past(*dq) && hops < kMostMoves;
        ++hops) {
     if (uses_.count(value) > 1) return {};
     moved = true;
+    turned = turned && onnxruntime_moves_constants_past(*dq);
     value = dq->input(0);
     dq = graph_.producer(value);
   }
-  if (dq == nullptr || !is_dequantize(*dq)) return {};
+  if (dq == nullptr || !is_dequantize(*dq) || (!turned && is_folded(dq->input(0)))) return {};
   Codes out{true, graph_.value(dq->input(0)).type.type, KeptInt8::kNo, nullptr, dq};
   if (out.type != DType::kInt8) return out;
   if (is_folded(dq->input(0))) {
@@ -171,8 +185,8 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::behind_move(Codes codes) const {
 }
 
 bool OnnxRuntimeCodes::is_stored(ValueId value) const {
-  const Node* dq = graph_.producer(value);
-  return dq != nullptr && is_dequantize(*dq) && is_folded(dq->input(0));
+  const Node* dq = of_input(value).dequantize;
+  return dq != nullptr && is_folded(dq->input(0));
 }
 
 bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {

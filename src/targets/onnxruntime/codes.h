@@ -23,8 +23,12 @@ bool onnxruntime_takes_for_bytes(DType type);
 /// whether or not it has a kernel for them.
 bool onnxruntime_strips_codes(const Node& node, DType type);
 
-/// Scales of one axis, not of blocks.
-bool has_scales_along(const Graph& graph, const Node& dequantize, int64_t axis);
+/// Whether the DQ that a value comes through, also past Transposes, has scales along an axis of the
+/// value, and not of blocks.
+bool has_scales_along(const Graph& graph, ValueId value, int64_t axis);
+/// A DQ of constants moves past Transpose alone, one of other codes past all that
+/// onnxruntime_moves_codes_past.
+bool onnxruntime_moves_constants_past(const Node& node);
 
 class OnnxRuntimeCodes {
  public:

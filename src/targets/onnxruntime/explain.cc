@@ -241,7 +241,7 @@ class OnnxRuntimeExplainer {
     if (!in_the_way && !own && !codes_.is_stored(node.input(1)))
       in_the_way = Unmet{"its weight is computed", ""};
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
-    if (!in_the_way && has_float_bias(node) && !own) in_the_way = odd_scales(node, 0);
+    if (!in_the_way && has_float_bias(node) && !own) in_the_way = odd_scales(node);
     if (!in_the_way && node.input(2).valid()) in_the_way = several_scales(node);
     if (!in_the_way && !own) in_the_way = odd_bias(node);
     if (!in_the_way && y.quantize == nullptr && next_is_clamp(node))
@@ -276,7 +276,7 @@ class OnnxRuntimeExplainer {
     if (!in_the_way && !own && x.type == DType::kInt8 && weight_type(node) != DType::kInt8)
       in_the_way = stays_int8(x);
     if (!in_the_way && !are_fused(x.type)) in_the_way = of_other_bits(x.type);
-    if (!in_the_way && !own) in_the_way = odd_scales(node, node.attr_int("transB", 0) != 0 ? 0 : 1);
+    if (!in_the_way && !own) in_the_way = odd_scales(node);
     if (!in_the_way) in_the_way = other_codes(x.type, y);
     if (!in_the_way && has_float_bias(node) && !float_bias_) in_the_way = old_float_bias();
     if (!in_the_way && bias && !bias_codes && !(float_constant && quantized))
@@ -326,9 +326,9 @@ class OnnxRuntimeExplainer {
 
   /// What the second input's codes are: those of a weight stay as they are.
   DType weight_type(const Node& node) const {
-    const Node* dq = graph_.producer(node.input(1));
-    return codes_.is_stored(node.input(1)) ? graph_.value(dq->input(0)).type.type
-                                           : codes_.of_input(node.input(1)).type;
+    const Codes w = codes_.of_input(node.input(1));
+    return codes_.is_stored(node.input(1)) ? graph_.value(w.dequantize->input(0)).type.type
+                                           : w.type;
   }
 
   Obstacle several_scales(const Node& node) const {
@@ -336,13 +336,24 @@ class OnnxRuntimeExplainer {
     return Unmet{"its input has several scales", "quantize with one scale for the tensor"};
   }
   /// More scales than one of the activation, or of the weight along another axis than its columns.
-  Obstacle odd_scales(const Node& node, int64_t columns) const {
+  Obstacle odd_scales(const Node& node) const {
     if (Obstacle several = several_scales(node)) return several;
     const Codes w = codes_.of_input(node.input(1));
-    if (codes_.has_one_scale(*w.dequantize) || has_scales_along(graph_, *w.dequantize, columns))
+    const int64_t columns = onnxruntime_channel_axis(node);
+    if (codes_.has_one_scale(*w.dequantize)) return {};
+    if (node.is("Gemm") && !has_float_bias(node) ? has_a_scale_for_each(node, columns)
+                                                 : has_scales_along(graph_, node.input(1), columns))
       return {};
     return Unmet{"its weight has scales along another axis than its outputs",
                  fmt::format("quantize the weight along axis {}", columns)};
+  }
+
+  /// As many as there are columns: the axis is not looked at.
+  bool has_a_scale_for_each(const Node& node, int64_t columns) const {
+    const qdq::Written w = qdq::written(graph_, *codes_.of_input(node.input(1)).dequantize);
+    const auto shape = graph_.value(node.input(1)).type.static_shape();
+    return w.scales != nullptr && w.block == 0 && shape && shape->size() == 2 &&
+           w.scales->count() == (*shape)[static_cast<size_t>(columns)];
   }
 
   /// Of Conv, it compares the bias' scale with the sum's, roughly; of Gemm it does not look.
@@ -415,8 +426,11 @@ class OnnxRuntimeExplainer {
   /// A float input and an integer weight of 2, 4 or 8 bits: one scale, one for each column, or blocks
   /// of rows.
   bool has_stored_weight_alone(const Node& node) const {
-    if (codes_.of_input(node.input(0)).present || !codes_.is_stored(node.input(1))) return false;
-    const qdq::Written dq = qdq::written(graph_, *graph_.producer(node.input(1)));
+    const Node* maker = graph_.producer(node.input(1));
+    if (codes_.of_input(node.input(0)).present || !codes_.is_stored(node.input(1)) ||
+        !is_dequantize(*maker))
+      return false;
+    const qdq::Written dq = qdq::written(graph_, *maker);
     if (!is_integer(dq.codes_type) || bits(dq.codes_type) > 8) return false;
     const TypeInfo& type = graph_.value(node.input(1)).type;
     if (!type.has_rank() || type.rank() != 2 || dq.scales == nullptr ||

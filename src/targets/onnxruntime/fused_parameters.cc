@@ -32,7 +32,7 @@ bool is_weight_with_columns(const Graph& graph, const Node& node, const Node& de
   const Tensor* scales = qdq::written(graph, dequantize).scales;
   if (node.is("MatMul") && scales != nullptr && scales->rank() == 2)
     return scales->dim(0) == 1 && graph.producer(node.input(1)) == &dequantize;
-  return has_scales_along(graph, dequantize, node.is("Conv") ? 0 : 1);
+  return has_scales_along(graph, node.input(1), onnxruntime_channel_axis(node));
 }
 
 /// QLinearConcat builds no table for an input whose scale is that of its output.
@@ -65,8 +65,9 @@ class FusedLayer {
     bool several = behind != nullptr && has_several(graph_, *behind);
     for (size_t i = 0; i < inputs_.size(); ++i)
       several = several || reads_several(i);
-    if (!several || node_.is("Gemm")) return std::nullopt;
+    if (!several) return std::nullopt;
     const OnnxRuntimeForm form = onnxruntime_form(graph_, target_, node_);
+    if (form == OnnxRuntimeForm::kQGemm) return of_gemm();
     if (form != OnnxRuntimeForm::kMatMulIntegerToFloat && form != OnnxRuntimeForm::kQLinear)
       return std::nullopt;
     const Node* quantize = OnnxRuntimeCodes(graph_).output_of(node_).quantize;
@@ -92,6 +93,14 @@ class FusedLayer {
     if (dq == nullptr || !has_several(graph_, *dq)) return false;
     const bool bias = input == 2 && node_.is("Conv");
     return !bias && !(is_weight(input) && is_weight_with_columns(graph_, node_, *dq));
+  }
+
+  /// It becomes integer with as many scales as the weight has columns, along whatever axis.
+  std::optional<std::string> of_gemm() const {
+    if (inputs_[1] == nullptr || !has_several(graph_, *inputs_[1]) ||
+        has_scales_along(graph_, node_.input(1), onnxruntime_channel_axis(node_)))
+      return std::nullopt;
+    return "QGemm takes the scales of the weight's rows for those of its columns";
   }
 
   /// Q and DQ of its own making get the zero point of 32 bits.

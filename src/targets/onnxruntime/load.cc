@@ -48,13 +48,16 @@ const Node* onnxruntime_gemm_bias(const Graph& graph, const Uses& uses, const No
 
 const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value) {
   const Node* maker = graph.producer(value);
+  bool turned = true;
   for (int hops = 0;
        hops < kMostMovesOfCodes && maker != nullptr && onnxruntime_moves_codes_past(*maker);
        ++hops) {
     if (uses.count(maker->output(0)) > 1) return nullptr;
+    turned = turned && onnxruntime_moves_constants_past(*maker);
     maker = graph.producer(maker->input(0));
   }
-  return maker != nullptr && is_dequantize(*maker) ? maker : nullptr;
+  if (maker == nullptr || !is_dequantize(*maker)) return nullptr;
+  return turned || !are_folded(graph, maker->input(0)) ? maker : nullptr;
 }
 
 const Node* onnxruntime_quantize_behind(const Graph& graph, const Uses& uses, const Node& node) {
@@ -123,21 +126,29 @@ bool onnxruntime_keeps_output_type(const Graph& graph, const Uses& uses, const N
   return reader != nullptr && is_dequantize(*reader) && uses.count(reader->output(0)) <= 1;
 }
 
-bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, const Node& node) {
-  if (is_cuda(target) || (!node.is("Conv") && !node.is("Gemm")) || !node.input(2).valid())
-    return false;
+ValueId onnxruntime_misread_bias(const Graph& graph,
+                                 const Uses& uses,
+                                 const TargetDef& target,
+                                 const Node& node) {
+  if (is_cuda(target)) return {};
+  ValueId bias;
+  if (node.is("Conv") || node.is("Gemm"))
+    bias = node.input(2);
+  else if (const Node* add = onnxruntime_gemm_bias(graph, uses, node))
+    bias = add->input(add->input(0) == node.output(0) ? 1 : 0);
+  if (!bias.valid()) return {};
   const auto scale = [&](size_t input) -> const Tensor* {
-    const Node* dq = graph.producer(node.input(input));
-    return dq != nullptr && is_dequantize(*dq) ? qdq::written(graph, *dq).scales : nullptr;
+    const Node* dq = onnxruntime_dequantize_before(graph, uses, node.input(input));
+    return dq != nullptr ? qdq::written(graph, *dq).scales : nullptr;
   };
   const Tensor *x = scale(0), *w = scale(1);
-  if (x == nullptr || x->count() != 1 || w == nullptr) return false;
-  const auto bias =
-      qdq::bias_in_steps(graph, node.input(2), qdq::sum_steps(x->at(0), w->to_doubles().value()));
-  if (!bias || bias->are_stored()) return false;
+  if (x == nullptr || x->count() != 1 || w == nullptr) return {};
+  const auto counted =
+      qdq::bias_in_steps(graph, bias, qdq::sum_steps(x->at(0), w->to_doubles().value()));
+  if (!counted || counted->are_stored()) return {};
   // Files are full of layers that this does not concern: the fusion is replayed for few.
   const OnnxRuntimeForm form = onnxruntime_form(graph, target, node);
-  return form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm;
+  return form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm ? bias : ValueId{};
 }
 
 std::optional<size_t> onnxruntime_wide_zero_point(const Graph& graph, const Node& node) {

@@ -89,9 +89,13 @@ std::optional<MisreadCodes> onnxruntime_refused_pool(const Graph& graph,
                                                      const TargetDef& target,
                                                      const Node& node);
 
-/// A Conv or Gemm that becomes integer with a bias behind DQ whose scale and zero point are not
-/// those of the sum: ONNX Runtime adds the codes as they are.
-bool onnxruntime_misreads_bias(const Graph& graph, const TargetDef& target, const Node& node);
+/// The bias behind DQ of a Conv or Gemm, or of a MatMul that with the Add behind it makes one, which
+/// becomes integer, where scale and zero point of the bias are not those of the sum: ONNX Runtime adds
+/// the codes as they are. Invalid: none.
+ValueId onnxruntime_misread_bias(const Graph& graph,
+                                 const Uses& uses,
+                                 const TargetDef& target,
+                                 const Node& node);
 
 /// The DQ of an operand for whose missing zero point, and nothing else, a Gemm, or a MatMul with an
 /// Add that makes one, stays in float. Null: none.

@@ -71,8 +71,9 @@ bool onnxruntime_rounds_weight(const Graph& graph,
                                const Node& node) {
   if (node.input(1).valid() && graph.value(node.input(1)).type.type != DType::kFloat32)
     return false;
+  // It does not fold a DQ.
   return onnxruntime_prepared_product(graph, uses, target, node) &&
-         onnxruntime_dequantize_before(graph, uses, node.input(1)) == nullptr &&
+         OnnxRuntimeCodes(graph).is_folded(node.input(1)) &&
          constant_value(graph, node.input(1)).has_value();
 }
 
