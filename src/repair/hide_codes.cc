@@ -6,12 +6,13 @@
 // Codes that ONNX Runtime takes for 8 bits and has no kernel for, and a MatMul that it fuses although
 // its weight is in blocks, what its kernel does not know of a layer, and a layer whose float weight it
 // would quantize: a Max of one input, which its rewriting neither removes nor moves Q or DQ past,
-// keeps them apart from the layer, and that in float. Exact: it hands on what comes in. Source:
-// docs/targets.md 8.
+// keeps them apart from the layer, and that in float. The same keeps a Pad apart from a pool. Exact:
+// it hands on what comes in. Source: docs/targets.md 8.
 #include "graph/label.h"
 #include "ops/qdq/site.h"
 #include "repair/rules.h"
 #include "targets/onnxruntime/load.h"
+#include "targets/onnxruntime/prepared.h"
 
 namespace octet {
 
@@ -35,6 +36,14 @@ std::optional<MisreadCodes> dilated_pool(const RepairContext& context, const Nod
   return onnxruntime_refused_pool(context.graph, context.uses, context.target, node);
 }
 
+/// The Pad that a pool takes over and makes another one of.
+std::optional<MisreadCodes> merged_pad(const RepairContext& context, const Node& node) {
+  const auto merged = onnxruntime_merged_pad(context.graph, context.uses, node);
+  if (!merged || onnxruntime_misread_pad(context.graph, context.target, node, *merged).empty())
+    return std::nullopt;
+  return MisreadCodes{.dequantize = merged->pad};
+}
+
 /// int8 codes before a MatMul that becomes a Gemm, which unsign_moved did not make uint8.
 std::optional<MisreadCodes> moved_before_gemm(const RepairContext& context, const Node& node) {
   const auto moved = onnxruntime_moved_int8(context.graph, context.uses, node);
@@ -54,6 +63,7 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
   if (!codes) codes = onnxruntime_misread_columns(graph, context.target, node);
   if (!codes) codes = fused_weight(context, node);
   if (!codes) codes = moved_before_gemm(context, node);
+  if (!codes) codes = merged_pad(context, node);
   if (!codes) return std::nullopt;
   NodeId reader = node.id;
   size_t input = codes->input;
@@ -67,7 +77,10 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
       input = 0;
     }
   }
-  Patch patch(graph, "a Max of one input keeps Q/DQ of such codes apart from the layer",
+  const bool pad = codes->dequantize != nullptr && codes->dequantize->is("Pad");
+  Patch patch(graph,
+              pad ? "a Max of one input keeps the Pad apart from the pool"
+                  : "a Max of one input keeps Q/DQ of such codes apart from the layer",
               Exactness::kExact);
   patch.from(node);
   const auto part = [&](NodeId from, size_t index) {

@@ -6,10 +6,12 @@
 #include <iterator>
 
 #include "core/format.h"
+#include "graph/label.h"
 #include "ops/infer.h"
 #include "passes/standardize/raise_opset.h"
 #include "repair/rules.h"
 #include "targets/checks.h"
+#include "targets/onnxruntime/prepared.h"
 
 namespace octet {
 
@@ -137,7 +139,10 @@ std::span<const Mend> number_repairs(TargetFamily family) {
   return {};
 }
 
-Result<Repaired> repair(const Graph& graph, std::string_view target, const RepairOptions& options) {
+namespace {
+
+Result<Repaired>
+repair_as_it_stands(const Graph& graph, std::string_view target, const RepairOptions& options) {
   const auto def = OCTET_TRY_WITH(find_target(target), "repair");
   Repaired out;
   out.graph = graph;
@@ -193,6 +198,36 @@ Result<Repaired> repair(const Graph& graph, std::string_view target, const Repai
   explain_what_bodies_leave(out.graph, out.left);
   explain_what_stays_too_new(too_new, out.left);
   return out;
+}
+
+/// The nodes that a target drops before it looks at Q and DQ, as changes.
+std::vector<Change> dropped(const Graph& graph, const Graph& prepared) {
+  std::vector<Change> out;
+  for (const NodeId id : graph.nodes())
+    if (!prepared.alive(id))
+      out.push_back({.rule = "drop_no_op",
+                     .node = name_of(graph, graph.node(id)),
+                     .why = graph.node(id).is("Pad") ? "its zeros are those of the layer behind it"
+                                                     : "it hands on what comes in",
+                     .exact = true});
+  return out;
+}
+
+} // namespace
+
+Result<Repaired> repair(const Graph& graph, std::string_view target, const RepairOptions& options) {
+  Repaired out = OCTET_TRY(repair_as_it_stands(graph, target, options));
+  if (out.left.empty()) return out;
+  // What the target drops may stand between a layer and the Q or DQ that a repair is to change.
+  Graph typed = graph;
+  if (!infer_types(typed).ok()) return out;
+  const auto prepared = onnxruntime_prepared(typed, *OCTET_TRY(find_target(target)));
+  if (!prepared) return out;
+  Repaired without = OCTET_TRY(repair_as_it_stands(*prepared, target, options));
+  if (without.left.size() >= out.left.size()) return out;
+  const std::vector<Change> changes = dropped(graph, *prepared);
+  without.changes.insert(without.changes.begin(), changes.begin(), changes.end());
+  return without;
 }
 
 } // namespace octet

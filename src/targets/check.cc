@@ -3,11 +3,13 @@
 // run.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "graph/bodies.h"
 #include "graph/label.h"
 #include "ops/infer.h"
 #include "targets/multiply_adds.h"
+#include "targets/onnxruntime/prepared.h"
 #include "targets/rule.h"
 
 namespace octet {
@@ -52,19 +54,27 @@ class Checker {
 
   /// `first`: the node with which rules of the model are asked; none in a body.
   Status look(const Graph& graph, const BodyPath& path, NodeId first) {
+    const auto declared = first.valid() ? declared_ : std::span<const Disagreement>();
     const Uses uses(graph);
-    const CheckContext context{graph, uses, target_,
-                               first.valid() ? declared_ : std::span<const Disagreement>()};
+    const CheckContext as_written{graph, uses, target_, declared};
+    const std::optional<Graph> other = onnxruntime_prepared(graph, target_);
+    const Graph& left = other ? *other : graph;
+    const Uses uses_left(left);
+    const CheckContext prepared{left, uses_left, target_, declared};
     for (const NodeId id : OCTET_TRY(graph.topological())) {
-      const Node& node = graph.node(id);
+      const bool stays = left.alive(id);
+      const CheckContext& context = stays ? prepared : as_written;
+      const Node& node = context.graph.node(id);
       for (const TargetRule* rule : rules_) {
+        // What is gone needs no kernel and is fused with nothing.
+        if (!stays && rule->provider == Provider::kCpu) continue;
         Found found(context, *rule, path, findings_);
         if (const auto* of_node = std::get_if<FindInNode*>(&rule->find))
           (*of_node)(context, node, found);
         else if (id == first)
           std::get<FindInModel*>(rule->find)(context, found);
       }
-      OCTET_TRY(bodies(graph, node, path));
+      OCTET_TRY(bodies(graph, graph.node(id), path));
     }
     return ok_status();
   }

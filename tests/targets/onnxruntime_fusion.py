@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fused_layers import AROUND, WAYS, ZERO, around, product, report
+from fused_layers import AROUND, NOTHING, WAYS, ZERO, around, padded, product, report
 
 
 def grid():
@@ -26,14 +26,24 @@ def grid():
         for bias in (None, "float", "int32") if op in ("Gemm", "Conv") else (None,):
             yield f"{op} {kind} several:{wide} {weight} {scales} bias:{bias} behind:{behind}", product(op, kind, wide, weight, scales, behind, bias)
     # Scales along the wrong axis may be as many, and the weight may come by way of another operator.
-    for op, width, way, weight, scales, behind in itertools.product(
-            ("MatMul", "Gemm", "Gemm transB", "MatMul, Add", "Conv"), (4, 6), (None, *WAYS), ("int8", "uint8"), ("one", "column", "row"),
-            (None, "uint8")):
+    for op, width, way, scales, behind in itertools.product(
+            ("MatMul", "Gemm", "Gemm transB", "MatMul, Add", "Conv"), (4, 6), (None, *WAYS), ("one", "column", "row"), (None, "uint8")):
         if width == 6 and not way:
             continue
         for bias in {"MatMul": (None,), "MatMul, Add": ("float", "int32")}.get(op, (None, "float", "int32")):
-            yield (f"{op} {width} by {way} {weight} {scales} bias:{bias} behind:{behind}",
-                   product(op, "uint8", False, weight, scales, behind, bias, width=width, way=way))
+            yield (f"{op} {width} by {way} {scales} bias:{bias} behind:{behind}",
+                   product(op, "uint8", False, "int8", scales, behind, bias, width=width, way=way))
+    # What does nothing is gone before the rest is looked at; a Max stays.
+    for op, kind, what, where, scales, behind in itertools.product(
+            ("MatMul", "Gemm", "Conv"), ("uint8", "float8_e4m3fn"), NOTHING, ("x", "w", "layer"), ("one", "row"), (None, "uint8")):
+        yield (f"{op} {kind} with {what} behind {where} {scales} behind:{behind}",
+               product(op, kind, False, "int8", scales, behind if kind == "uint8" else behind and kind, None, width=4, idle=(what, where)))
+    # A Pad becomes part of the layer, also in f32.
+    for op, kind, pads, value, own, before in itertools.product(
+            ("Conv", "AveragePool", "MaxPool"), ("uint8", "int8", None), ([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 2, 0, 0, 0, 2], [0, 1, 0, 0, 0, 0, 1, 0]),
+            (None, 0, -0.0, 1), (0, 1), (None, "Relu")):
+        for counts in (0, 1) if op == "AveragePool" else (0,):
+            yield f"{op} {kind} {pads} of {value} own:{own} {before} counts:{counts}", padded(op, kind, pads, value, own, counts, before)
     # Without zero points: of Q they are those of uint8, and 0.
     for op, bare, scales, behind in itertools.product(("MatMul", "batched MatMul", "Gemm", "Conv"), ("x", "w", "behind", "x w", "x w behind"),
                                                       ("one", "column"), (None, "uint8")):

@@ -217,6 +217,9 @@ const RuleFile kOnnxRuntimeFiles[] = {
     {"scatter-reduction", kWarning, "onnxruntime-1.20", 18,
      "const i: i64[1, 4] = [0, 1, 0, 1]\nconst u: bool[1, 4] = [1, 0, 1, 0]\na = Cast(x) {to=9}\n"
      "b = ScatterElements(a, i, u) {reduction=\"max\"}\ny = Cast(b) {to=1}"},
+    {"merged-pad", kError, "onnxruntime", 17,
+     "const i: i64[3] = [1, 2, 4]\nconst n: i64[6] = [0, 0, 1, 0, 0, 1]\na = Reshape(x, i)\n"
+     "b = Pad(a, n)\ny = MaxPool(b) {kernel_shape=[3]}"},
     {"no-cpu-kernel", kError, "onnxruntime", 17, "y = com.microsoft.Unheard(x)"},
     {"no-cpu-kernel", kWarning, "onnxruntime-1.20", 17, "y = com.microsoft.Unheard(x)"},
     {"shared-constant", kWarning, "onnxruntime", 17,

@@ -10,6 +10,7 @@
 #include "targets/checks.h"
 #include "targets/onnxruntime/integer.h"
 #include "targets/onnxruntime/load.h"
+#include "targets/onnxruntime/prepared.h"
 #include "targets/onnxruntime/releases.h"
 
 namespace octet {
@@ -602,6 +603,20 @@ OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, co
   return OnnxRuntimeExplainer(graph, target).layer(node).form;
 }
 
+/// Of a node that is gone before Q/DQ are looked at.
+LayerForm dropped(const Graph& graph, const Node& node) {
+  LayerForm out;
+  out.id = node.id;
+  out.node = name_of(graph, node);
+  out.op = node.op_type;
+  out.form = node.is("Pad") ? "part of the layer behind it" : "gone";
+  out.precision = LayerPrecision::kFused;
+  out.why = node.is("Pad") ? "zeros around height and width"
+                           : "hands on what comes in: dropped when the file is loaded";
+  out.source = "targets 8";
+  return out;
+}
+
 const Node*
 onnxruntime_lacks_zero_point(const Graph& graph, const TargetDef& target, const Node& node) {
   return OnnxRuntimeExplainer(graph, target).layer(node).lacks_zero_point;
@@ -613,11 +628,14 @@ bool onnxruntime_runs_on_codes(const Graph& graph, const TargetDef& target, cons
 
 Result<std::vector<LayerForm>> explain_onnxruntime(const Graph& graph, const TargetDef& target) {
   if (is_cuda(target)) return explain_onnxruntime_cuda(graph);
-  OnnxRuntimeExplainer explainer(graph, target);
+  const std::optional<Graph> prepared = onnxruntime_prepared(graph, target);
+  const Graph& left = prepared ? *prepared : graph;
+  OnnxRuntimeExplainer explainer(left, target);
   std::vector<LayerForm> out;
   for (const NodeId id : OCTET_TRY(graph.topological())) {
     const Node& node = graph.node(id);
-    if (!is_qdq(node) && !node.is("Constant")) out.push_back(explainer.layer(node).said);
+    if (is_qdq(node) || node.is("Constant")) continue;
+    out.push_back(left.alive(id) ? explainer.layer(left.node(id)).said : dropped(graph, node));
   }
   return out;
 }
