@@ -133,7 +133,7 @@ def refusal(path):
 
 def holds_exactly(path, found):
     """Whether ONNX Runtime has an exact mode for all of a file, by what check finds in it, and certify in products of two activations."""
-    if any(f["rule"] in ("exact-mode-kernel", "shared-constant", "rounded-weight") for f in found):
+    if any(f["rule"] in ("exact-mode-kernel", "exact-mode-zero-point", "shared-constant", "rounded-weight", "merged-pairs") for f in found):
         return False
     said = octet("certify", path, "--json").stdout
     return not any("both factors are computed" in layer["why"] for layer in json.loads(said or '{"not_examined": []}')["not_examined"])

@@ -220,6 +220,9 @@ const RuleFile kOnnxRuntimeFiles[] = {
     {"merged-pad", kError, "onnxruntime", 17,
      "const i: i64[3] = [1, 2, 4]\nconst n: i64[6] = [0, 0, 1, 0, 0, 1]\na = Reshape(x, i)\n"
      "b = Pad(a, n)\ny = MaxPool(b) {kernel_shape=[3]}"},
+    {"merged-pairs", kWarning, "onnxruntime", 17,
+     "const t: f32[] = [0.2]\nq = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
+     "p = QuantizeLinear(d, t, z)\ny = DequantizeLinear(p, t, z)"},
     {"no-cpu-kernel", kError, "onnxruntime", 17, "y = com.microsoft.Unheard(x)"},
     {"no-cpu-kernel", kWarning, "onnxruntime-1.20", 17, "y = com.microsoft.Unheard(x)"},
     {"shared-constant", kWarning, "onnxruntime", 17,
