@@ -126,10 +126,10 @@ def stored(shape, way):
             "Slice": [shape[0] + 1, *shape[1:]]}.get(way, shape)
 
 
-def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=None, idle=(None, None)):
+def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=None, idle=(None, None), beside=None):
     """`scales` of the weight as it is stored: one, a column each, a row each, or blocks of rows; `bare`: of x, w and "behind", which
     have no zero point; `width`: of the 4 inputs so many outputs are made; `way`: what stands behind the weight's DQ; `idle`: what does nothing, and whether
-    behind the DQ of "x", that of "w" or the layer."""
+    behind the DQ of "x", that of "w" or the layer; `beside`: x comes through a Squeeze, and who else reads it then."""
     m = Model(opset_of(kind, weight, behind), bare)
     shape, of_weight, columns = {
         "MatMul": ([3, 4], [4, width], 1), "batched MatMul": ([2, 3, 4], [4, width], 1), "MatMul of 3": ([2, 3, 4], [2, 4, width], 2),
@@ -137,6 +137,15 @@ def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=
         "Conv": ([1, 4, 5, 5], [width, 4, 3, 3], 0)}[op]
     made, of_weight = of_weight, stored(of_weight, way)
     x = m.pair("x", "x", kind, count=4 if wide else None, axis=1 if op == "Conv" else len(shape) - 1)
+    more = []
+    if beside:
+        shape = [1, *shape]
+        x = m.node("Squeeze", [x, m.constant("axis", np.array([0]))], "squeezed")
+        read = {"nothing": lambda: [], "Neg": lambda: [m.node("Neg", [x], "negative")], "output": lambda: [x],
+                "Transpose": lambda: [m.node("Neg", [m.node("Transpose", [x], "turned")], "negative")],
+                "Transpose, Q": lambda: [m.pair(m.node("Transpose", [x], "turned"), "beside", kind), "turned"],
+                "Q": lambda: [m.pair(x, "beside", kind)]}[beside]
+        more = read()
     if idle[1] == "x":
         x = nothing(m, idle[0], x)
     axis = {"one": None, "column": columns, "row": 1 - columns if columns < 2 else 1, "block": 0}[scales]
@@ -151,8 +160,8 @@ def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=
         along = {} if axis is None else {"axis": axis}
         inputs = [x, m.node("DequantizeLinear", [codes, *parameters], "w/dq", **along, **({"block_size": 2} if scales == "block" else {}))]
         if way:
-            more, attributes = WAYS[way](made)
-            inputs[1] = m.node(way, [inputs[1], *(m.constant(f"way{i}", v) for i, v in enumerate(more))], "way", **attributes)
+            further, attributes = WAYS[way](made)
+            inputs[1] = m.node(way, [inputs[1], *(m.constant(f"way{i}", v) for i, v in enumerate(further))], "way", **attributes)
     if idle[1] == "w":
         inputs[1] = nothing(m, idle[0], inputs[1])
     if bias == "float":
@@ -171,7 +180,7 @@ def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=
         y = nothing(m, idle[0], y)
     if behind:
         y = m.pair(y, "behind", behind)
-    return m.made(shape, [y], TensorProto.FLOAT), shape
+    return m.made(shape, [y, *more], TensorProto.FLOAT), shape
 
 
 def padded(op, kind, pads, value, own, counts, before):

@@ -38,6 +38,12 @@ def grid():
             ("MatMul", "Gemm", "Conv"), ("uint8", "float8_e4m3fn"), NOTHING, ("x", "w", "layer"), ("one", "row"), (None, "uint8")):
         yield (f"{op} {kind} with {what} behind {where} {scales} behind:{behind}",
                product(op, kind, False, "int8", scales, behind if kind == "uint8" else behind and kind, None, width=4, idle=(what, where)))
+    for op, kind, beside, bias, behind in itertools.product(
+            ("MatMul", "Gemm", "Conv"), ("uint8", "int8", "float8_e4m3fn"), ("nothing", "Neg", "output", "Transpose", "Transpose, Q", "Q"), (None, "float", "int32"),
+            (None, "uint8")):
+        if bias is None or op != "MatMul":
+            yield (f"{op} {kind} squeezed beside {beside} bias:{bias} behind:{behind}",
+                   product(op, kind, False, "int8", "one", behind and kind, bias, beside=beside))
     # A Pad becomes part of the layer, also in f32.
     for op, kind, pads, value, own, before in itertools.product(
             ("Conv", "AveragePool", "MaxPool"), ("uint8", "int8", None), ([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 2, 0, 0, 0, 2], [0, 1, 0, 0, 0, 0, 1, 0]),

@@ -61,6 +61,12 @@ bool onnxruntime_strips_codes(const Node& node, DType type) {
   return !orders && !node.is("Resize") && !node.is("DepthToSpace");
 }
 
+bool onnxruntime_reaches_readers(const Graph& graph, const Uses& uses, ValueId moved) {
+  const auto readers = uses.of(moved);
+  return std::none_of(readers.begin(), readers.end(),
+                      [&](const Uses::Use& use) { return is_quantize(graph.node(use.node)); });
+}
+
 bool onnxruntime_moves_constants_past(const Node& node) {
   return node.is("Transpose");
 }
@@ -147,9 +153,10 @@ bool OnnxRuntimeCodes::have_one_scale(const Node& dequantize, const Node& quanti
 OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
   const Node* dq = graph_.producer(value);
   bool moved = false, turned = true;
+  const bool shared = uses_.count(value) > 1;
   for (int hops = 0; dq != nullptr && onnxruntime_moves_codes_past(*dq) && hops < kMostMoves;
        ++hops) {
-    if (uses_.count(value) > 1) return {};
+    if (!onnxruntime_reaches_readers(graph_, uses_, value)) return {};
     moved = true;
     turned = turned && onnxruntime_moves_constants_past(*dq);
     value = dq->input(0);
@@ -162,7 +169,11 @@ OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {
     out.kept = KeptInt8::kStored;
     return out;
   }
-  if (moved && has_scalar_zero(*dq)) return behind_move(out);
+  if (moved && has_scalar_zero(*dq)) {
+    if (!shared) return behind_move(out);
+    out.kept = KeptInt8::kSeveralReaders;
+    return out;
+  }
   const Node* before = graph_.producer(dq->input(0));
   if (before != nullptr && is_quantize(*before)) {
     out = of_quantize(*before);

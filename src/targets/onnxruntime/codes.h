@@ -26,6 +26,8 @@ bool onnxruntime_strips_codes(const Node& node, DType type);
 /// Whether the DQ that a value comes through, also past Transposes, has scales along an axis of the
 /// value, and not of blocks.
 bool has_scales_along(const Graph& graph, ValueId value, int64_t axis);
+/// A DQ moves past an operator whoever reads what that makes, but for a Q among them.
+bool onnxruntime_reaches_readers(const Graph& graph, const Uses& uses, ValueId moved);
 /// A DQ of constants moves past Transpose alone, one of other codes past all that
 /// onnxruntime_moves_codes_past.
 bool onnxruntime_moves_constants_past(const Node& node);

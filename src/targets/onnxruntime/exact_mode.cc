@@ -105,8 +105,9 @@ void find_exact_mode_zero_point(const CheckContext& context, const Node& node, F
   const Graph& graph = context.graph;
   if (!is_dequantize(node) || qdq::written(graph, node).zero.valid()) return;
   const bool ends = context.target.version < kExactModeMakesZeroPointSince;
-  const bool several = static_count(graph, node.input(1)).value_or(1) > 1;
-  if ((!ends && !several) || !becomes_uint8(graph, node)) return;
+  const bool several =
+      static_count(graph, node.input(1)).value_or(1) > 1 || node.attr_int("block_size", 0) != 0;
+  if (!(ends || several) || !becomes_uint8(graph, node)) return;
   const auto readers = context.uses.of(node.output(0));
   if (!ends && !readers.empty() &&
       std::all_of(readers.begin(), readers.end(),

@@ -534,6 +534,9 @@ class OnnxRuntimeExplainer {
                          "give both the same scale and zero point"});
     }
     if (!past) return stays(out, no_q_behind(node));
+    if (!onnxruntime_reaches_readers(graph_, codes_.uses(), node.output(0)))
+      return stays(out, {"a Q and others read what it makes, so the DQ before it stays where it is",
+                         "give each of its readers a Q, or none"});
     if (!codes_.has_one_scale(*x.dequantize))
       return stays(out, {"the DQ before it has several scales, so it stays where it is",
                          "quantize with one scale for the tensor"});

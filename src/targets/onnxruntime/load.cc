@@ -27,6 +27,22 @@ bool are_folded(const Graph& graph, ValueId codes) {
   return maker != nullptr && is_quantize(*maker) && graph.constant(maker->input(0)) != nullptr;
 }
 
+/// The last operator that a DQ moves past on its way from `first`, behind which one reader gets the
+/// codes: those for several stay int8. Null: there is none.
+const Node* last_of_moves(const Graph& graph, const Uses& uses, const Node& first, int hops) {
+  if (hops == 0 || !onnxruntime_reaches_readers(graph, uses, first.output(0))) return nullptr;
+  const bool alone = uses.count(first.output(0)) == 1;
+  for (const Uses::Use& use : uses.of(first.output(0))) {
+    const Node& next = graph.node(use.node);
+    const bool moves = use.input == 0 && onnxruntime_moves_codes_past(next);
+    const Node* last = moves ? last_of_moves(graph, uses, next, hops - 1) : nullptr;
+    if (last != nullptr) return last;
+    // It moves on, and what it moves to stays int8.
+    if (moves && alone && onnxruntime_reaches_readers(graph, uses, next.output(0))) return nullptr;
+  }
+  return alone ? &first : nullptr;
+}
+
 } // namespace
 
 const Node* onnxruntime_gemm_bias(const Graph& graph, const Uses& uses, const Node& node) {
@@ -52,7 +68,7 @@ const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, 
   for (int hops = 0;
        hops < kMostMovesOfCodes && maker != nullptr && onnxruntime_moves_codes_past(*maker);
        ++hops) {
-    if (uses.count(maker->output(0)) > 1) return nullptr;
+    if (!onnxruntime_reaches_readers(graph, uses, maker->output(0))) return nullptr;
     turned = turned && onnxruntime_moves_constants_past(*maker);
     maker = graph.producer(maker->input(0));
   }
@@ -90,16 +106,8 @@ onnxruntime_moved_int8(const Graph& graph, const Uses& uses, const Node& node) {
     return std::nullopt;
   if (said.scales != nullptr && said.scales->count() != 1) return std::nullopt;
   if (gemm) return MovedCodes{dq};
-  const Node* last = &node;
-  const Node* next = nullptr;
-  for (int hops = 0; hops < kMostMovesOfCodes; ++hops) {
-    if (uses.count(last->output(0)) > 1) return std::nullopt;
-    next = lone_reader(graph, uses, last->output(0));
-    if (next == nullptr || !onnxruntime_moves_codes_past(*next)) break;
-    last = next;
-  }
-  if (next != nullptr && is_quantize(*next)) return std::nullopt;
-  return MovedCodes{dq, last};
+  const Node* last = last_of_moves(graph, uses, node, kMostMovesOfCodes);
+  return last != nullptr ? std::optional(MovedCodes{dq, last}) : std::nullopt;
 }
 
 const Node* onnxruntime_half_concat(const Graph& graph, const Uses& uses, const Node& concat) {

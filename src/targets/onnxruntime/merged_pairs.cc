@@ -9,8 +9,8 @@ namespace {
 /// The Q before a DQ that has no other reader.
 const Node* pair_of(const CheckContext& context, const Node& dequantize) {
   const Node* quantize = context.graph.producer(dequantize.input(0));
-  const bool own = quantize != nullptr && is_quantize(*quantize) &&
-                   context.uses.count(quantize->output(0)) == 1;
+  const bool own =
+      quantize != nullptr && is_quantize(*quantize) && context.uses.count(quantize->output(0)) == 1;
   return own ? quantize : nullptr;
 }
 
