@@ -40,7 +40,7 @@ def opset_of(*kinds):
 
 
 class Model:
-    """`bare`: whose Q and DQ have no zero point."""
+    """`bare`: whose Q and DQ have no zero point, or ("x dq") whose DQ."""
 
     def __init__(self, opset, bare=()):
         self.nodes, self.constants, self.opset, self.bare = [], [], opset, bare
@@ -77,7 +77,7 @@ class Model:
             return self.node("DequantizeLinear", [codes, *self.parameters(name, kind, scale, count)], f"{name}/dq", **along)
         parameters = self.parameters(name, kind, scale, count)
         q = self.node("QuantizeLinear", [value, *parameters], f"{name}/q", **along)
-        return self.node("DequantizeLinear", [q, *parameters], f"{name}/dq", **along)
+        return self.node("DequantizeLinear", [q, *parameters[:1 if f"{name} dq" in self.bare else 2]], f"{name}/dq", **along)
 
     def made(self, shape, outputs, kind):
         graph = helper.make_graph(self.nodes, "layer", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
@@ -85,12 +85,12 @@ class Model:
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10 if self.opset < 25 else 13)
 
 
-def around(title, kind, wide, behind, bare=()):
+def around(title, kind, wide, behind, bare=(), opset=None):
     """`wide`: which input, or "out", has several scales; `behind`: the scale of the Q behind, or None; `bare`: of the inputs and
     "o/behind", which have no zero point."""
     op = title.split()[0]
     count, attributes, more = AROUND[title]
-    m = Model(opset_of(kind), bare)
+    m = Model(opset or opset_of(kind), bare)
     inputs = [m.pair("x", f"in{i}", kind, count=4 if wide == f"in{i}" else None) for i in range(count)]
     inputs += ["" if v is None else m.constant(f"more{i}", v) for i, v in enumerate(more)]
     outputs = ["o", "p"] if op == "Split" else ["o"]
@@ -126,11 +126,11 @@ def stored(shape, way):
             "Slice": [shape[0] + 1, *shape[1:]]}.get(way, shape)
 
 
-def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=None, idle=(None, None), beside=None):
+def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=None, idle=(None, None), beside=None, opset=None):
     """`scales` of the weight as it is stored: one, a column each, a row each, or blocks of rows; `bare`: of x, w and "behind", which
     have no zero point; `width`: of the 4 inputs so many outputs are made; `way`: what stands behind the weight's DQ; `idle`: what does nothing, and whether
     behind the DQ of "x", that of "w" or the layer; `beside`: x comes through a Squeeze, and who else reads it then."""
-    m = Model(opset_of(kind, weight, behind), bare)
+    m = Model(opset or opset_of(kind, weight, behind), bare)
     shape, of_weight, columns = {
         "MatMul": ([3, 4], [4, width], 1), "batched MatMul": ([2, 3, 4], [4, width], 1), "MatMul of 3": ([2, 3, 4], [2, 4, width], 2),
         "Gemm": ([3, 4], [4, width], 1), "Gemm transB": ([3, 4], [width, 4], 0), "MatMul, Add": ([3, 4], [4, width], 1),

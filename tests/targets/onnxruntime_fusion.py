@@ -58,6 +58,12 @@ def grid():
         for bias in (None, "float", "int32") if op in ("Gemm", "Conv") else (None,):
             yield (f"{op} without {bare} {scales} bias:{bias} behind:{behind}",
                    product(op, "uint8", False, "int8", scales, behind, bias, bare.split()))
+    # What is moved past a DQ of int8 without one makes UINT8 before operator set 21.
+    for title, kind, behind, opset in itertools.product(("MaxPool", "Transpose", "Reshape", "Slice", "Flatten", "Add"), ("uint8", "int8"), (None, 0.05), (17, 21)):
+        yield f"{title} {kind} {opset} without that of the DQ behind:{behind}", around(title, kind, None, behind, ("in0 dq",), opset)
+    for op, kind, opset, behind in itertools.product(("MatMul, Add", "batched MatMul", "Gemm"), ("uint8", "int8"), (17, 21), (False, True)):
+        yield (f"{op} {kind} {opset} without that of the DQ behind:{behind or None}",
+               product(op, kind, False, "int8", "one", kind if behind else None, "float", ("x dq",), opset=opset))
     for title, bare, behind in itertools.product(AROUND, ("in0", "in1", "o/behind", "in0 in1 o/behind"), (None, 0.05, 0.01)):
         if not ("o/behind" in bare and not behind):
             yield f"{title} without {bare} behind:{behind}", around(title, "uint8", None, behind, bare.split())

@@ -111,6 +111,8 @@ const RuleFile kOnnxRuntimeFiles[] = {
     {"shared-int8", kWarning, "onnxruntime", 17,
      "q = QuantizeLinear(x, s, z)\na = DequantizeLinear(q, s, z)\nb = DequantizeLinear(q, s, z)\n"
      "y = Add(a, b)"},
+    {"moved-zero-point", kError, "onnxruntime", 17,
+     "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s)\na = Transpose(d)\ny = Neg(a)"},
     {"moved-int8", kError, "onnxruntime", 21,
      "q = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\na = Transpose(d)\ny = Neg(a)"},
     {"moved-int8", kError, "onnxruntime", 21,

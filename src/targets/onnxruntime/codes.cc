@@ -142,8 +142,21 @@ bool OnnxRuntimeCodes::has_one_scale(const Node& node) const {
   return scale != nullptr && scale->count() == 1;
 }
 
+bool OnnxRuntimeCodes::has_zero_point(const Node& node) const {
+  const qdq::Written said = qdq::written(graph_, node);
+  if (said.zero.valid()) return true;
+  const Node* quantize = is_dequantize(node) ? graph_.producer(said.codes) : nullptr;
+  return said.codes_type == DType::kInt8 && quantize != nullptr && is_quantize(*quantize) &&
+         of_quantize(*quantize).type == DType::kUint8;
+}
+
 bool OnnxRuntimeCodes::have_one_scale(const Node& dequantize, const Node& quantize) const {
   const qdq::Written a = qdq::written(graph_, dequantize), b = qdq::written(graph_, quantize);
+  if (!a.zero.valid() && has_zero_point(dequantize)) { // it is 0
+    const bool zero = b.zeros != nullptr && b.codes_type == a.codes_type && b.zeros->count() == 1 &&
+                      b.zeros->at(0) == 0;
+    return zero && a.scales != nullptr && b.scales != nullptr && a.scales->identical(*b.scales);
+  }
   const bool constants = a.scales != nullptr && b.scales != nullptr &&
                          (a.zeros != nullptr || !a.zero.valid()) &&
                          (b.zeros != nullptr || !b.zero.valid());

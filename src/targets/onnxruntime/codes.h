@@ -61,6 +61,8 @@ class OnnxRuntimeCodes {
 
   /// A constant scale for the whole tensor.
   bool has_one_scale(const Node& node) const;
+  /// Whether a Q or DQ has a zero point by then: a DQ of int8 that becomes uint8 gets one.
+  bool has_zero_point(const Node& node) const;
   /// Scale and zero point of both are constants, and the same.
   bool have_one_scale(const Node& dequantize, const Node& quantize) const;
 

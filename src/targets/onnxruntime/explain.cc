@@ -306,7 +306,7 @@ class OnnxRuntimeExplainer {
     if (target_.version < kGemmZeroPointSince) return nullptr;
     for (size_t i = 0; i < 2; ++i)
       if (const Codes codes = codes_.of_input(node.input(i));
-          codes.present && !qdq::written(graph_, *codes.dequantize).zero.valid())
+          codes.present && !codes_.has_zero_point(*codes.dequantize))
         return codes.dequantize;
     return nullptr;
   }
@@ -497,18 +497,25 @@ class OnnxRuntimeExplainer {
     out = moved(node, std::move(out));
     if (out.said.precision != LayerPrecision::kCodes) return out;
     // The pairs go only where a zero point says what type the codes have.
-    std::vector<const Node*> pairs = {codes_.of_input(node.input(0)).dequantize};
+    const Node* before = codes_.of_input(node.input(0)).dequantize;
+    std::vector<const Node*> pairs = {before};
     for (const ValueId value : node.outputs)
       if (value.valid()) pairs.push_back(codes_.quantize_of(value));
+    // Of what a DQ moves past, the Q is made after it.
+    const bool moves = std::all_of(pairs.begin() + 1, pairs.end(),
+                                   [](const Node* quantize) { return quantize == nullptr; });
+    if (before != nullptr && moves && !qdq::written(graph_, *before).zero.valid()) {
+      out.said.precision = LayerPrecision::kFloat;
+      return stays(out, without_zero_point(*before));
+    }
     for (const Node* pair : pairs)
-      if (pair != nullptr && !has_zero_point(*pair)) {
+      if (pair != nullptr && !codes_.has_zero_point(*pair)) {
         out.said.precision = LayerPrecision::kFloat;
         return stays(out, without_zero_point(*pair));
       }
     return out;
   }
 
-  bool has_zero_point(const Node& pair) const { return qdq::written(graph_, pair).zero.valid(); }
   Unmet without_zero_point(const Node& pair) const {
     return {fmt::format("{} has no zero point", label(graph_, pair)), "write its zero point"};
   }
@@ -557,7 +564,7 @@ class OnnxRuntimeExplainer {
     const Codes x = codes_.of_input(node.input(0));
     const bool drops =
         x.present && onnxruntime_strips_codes(node, x.type) && codes_.has_one_scale(*x.dequantize);
-    if (drops && !has_zero_point(*x.dequantize))
+    if (drops && !codes_.has_zero_point(*x.dequantize))
       return stays(out, without_zero_point(*x.dequantize));
     if (drops || holds_codes(node.input(0))) return on_codes(out, "the DQ before it goes");
     out.said.why = x.present ? "its DQ has several scales, or codes of more than 8 bits"

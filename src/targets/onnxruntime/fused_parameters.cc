@@ -15,8 +15,10 @@ namespace octet {
 
 namespace {
 
+/// Blocks count as several where there is one.
 bool has_several(const Graph& graph, const Node& node) {
-  return static_count(graph, qdq::written(graph, node).scale).value_or(1) > 1;
+  const qdq::Written said = qdq::written(graph, node);
+  return static_count(graph, said.scale).value_or(1) > 1 || said.block != 0;
 }
 
 bool takes_wide_codes(const Graph& graph, const Node& dequantize) {
@@ -60,6 +62,7 @@ class FusedLayer {
       return dq != nullptr && takes_wide_codes(graph_, *dq);
     });
     if (wide) return of_wide_codes();
+    if (node_.is("Split") && is_miscounted()) return "its outputs are taken in the order of the Q";
     // Files are full of layers that this does not concern: the fusion is replayed for few.
     const Node* behind = onnxruntime_quantize_behind(graph_, uses_, node_);
     bool several = behind != nullptr && has_several(graph_, *behind);
@@ -87,6 +90,25 @@ class FusedLayer {
     return input == 1 && (node_.is("Conv") || node_.is("MatMul"));
   }
 
+  /// A Split with as many Q behind it as outputs, of which one has none and another several.
+  bool is_miscounted() const {
+    size_t quantizes = 0;
+    bool unread = false;
+    for (const ValueId out : node_.outputs) {
+      const auto readers = out.valid() ? uses_.of(out) : std::span<const Uses::Use>();
+      unread = unread || readers.empty();
+      if (out.valid() && graph_.is_output(out)) return false;
+      for (const Uses::Use& use : readers) {
+        const Node& reader = graph_.node(use.node);
+        if (!is_quantize(reader) || inputs_[0] == nullptr ||
+            !qdq::have_same_parameters(graph_, *inputs_[0], reader))
+          return false;
+        ++quantizes;
+      }
+    }
+    return unread && quantizes == node_.outputs.size();
+  }
+
   /// Several scales where the kernel takes one.
   bool reads_several(size_t input) const {
     const Node* dq = inputs_[input];
@@ -105,7 +127,10 @@ class FusedLayer {
 
   /// Q and DQ of its own making get the zero point of 32 bits.
   std::optional<std::string> of_wide_codes() const {
-    const bool moves = onnxruntime_moves_codes_past(node_);
+    const bool gemm = onnxruntime_gemm_bias(graph_, uses_, node_) != nullptr &&
+                      graph_.value(node_.input(0)).type.rank() != 2 && inputs_[0] != nullptr &&
+                      takes_wide_codes(graph_, *inputs_[0]);
+    const bool moves = gemm || onnxruntime_moves_codes_past(node_);
     if (!moves && !node_.is("MatMul")) return std::nullopt;
     const OnnxRuntimeCodes codes(graph_);
     for (const size_t i : {size_t{0}, size_t{1}}) {
@@ -113,7 +138,7 @@ class FusedLayer {
       const auto in = codes.of_input(node_.input(i));
       if (!in.present || (moves && has_several(graph_, *in.dequantize))) return std::nullopt;
     }
-    if (codes.output_of(node_).quantize != nullptr) return std::nullopt;
+    if (!gemm && codes.output_of(node_).quantize != nullptr) return std::nullopt;
     return fmt::format("\"Type 'tensor(int32)' of input parameter [...] of operator ({}) in node "
                        "[...] is invalid.\"",
                        moves ? "QuantizeLinear" : "MatMulIntegerToFloat");
