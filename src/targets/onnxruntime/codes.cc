@@ -152,15 +152,17 @@ bool OnnxRuntimeCodes::has_zero_point(const Node& node) const {
 
 bool OnnxRuntimeCodes::have_one_scale(const Node& dequantize, const Node& quantize) const {
   const qdq::Written a = qdq::written(graph_, dequantize), b = qdq::written(graph_, quantize);
-  if (!a.zero.valid() && has_zero_point(dequantize)) { // it is 0
-    const bool zero = b.zeros != nullptr && b.codes_type == a.codes_type && b.zeros->count() == 1 &&
-                      b.zeros->at(0) == 0;
-    return zero && a.scales != nullptr && b.scales != nullptr && a.scales->identical(*b.scales);
-  }
-  const bool constants = a.scales != nullptr && b.scales != nullptr &&
-                         (a.zeros != nullptr || !a.zero.valid()) &&
-                         (b.zeros != nullptr || !b.zero.valid());
-  return constants && qdq::have_same_parameters(graph_, dequantize, quantize);
+  // A scalar and a tensor of one element are one.
+  const auto same = [](const Tensor* x, const Tensor* y) {
+    return x != nullptr && y != nullptr && x->type() == y->type() && x->count() == 1 &&
+           y->count() == 1 && x->at(0) == y->at(0);
+  };
+  if (!same(a.scales, b.scales)) return false;
+  if (!a.zero.valid() && has_zero_point(dequantize)) // it is 0
+    return b.zeros != nullptr && b.codes_type == a.codes_type && b.zeros->count() == 1 &&
+           b.zeros->at(0) == 0;
+  if (!a.zero.valid() && !b.zero.valid()) return true;
+  return same(a.zeros, b.zeros);
 }
 
 OnnxRuntimeCodes::Codes OnnxRuntimeCodes::of_input(ValueId value) const {

@@ -88,7 +88,9 @@ class OnnxRuntimeExplainer {
     if (node.is("DynamicQuantizeLinear"))
       return on_codes(out, "takes scale and codes from the tensor at every run");
     if (node.is("MatMulNBits", kMicrosoft)) return of_few_bits(node, out);
-    if (const Obstacle half = in_half_precision(node)) return stays(out, *half);
+    const bool product = node.is("MatMul") || node.is("Gemm");
+    if (!(product && target_.version >= kStoredHalfSince && has_stored_weight_alone(node)))
+      if (const Obstacle half = in_half_precision(node)) return stays(out, *half);
     if (node.is("Conv")) return conv(node, out);
     if (node.is("Gemm")) return gemm(node, out);
     if (const Node* add = onnxruntime_gemm_bias(graph_, codes_.uses(), node))
@@ -424,12 +426,12 @@ class OnnxRuntimeExplainer {
            (bias == nullptr || (is_plain_gemm(node) && bias->has_rank() && bias->rank() == 1));
   }
 
-  /// A float input and an integer weight of 2, 4 or 8 bits: one scale, one for each column, or blocks
-  /// of rows.
+  /// A float input, no Q behind, and an integer weight of 2, 4 or 8 bits: one scale, one for each
+  /// column, or blocks of rows.
   bool has_stored_weight_alone(const Node& node) const {
     const Node* maker = graph_.producer(node.input(1));
     if (codes_.of_input(node.input(0)).present || !codes_.is_stored(node.input(1)) ||
-        !is_dequantize(*maker))
+        !is_dequantize(*maker) || codes_.output_of(node).quantize != nullptr)
       return false;
     const qdq::Written dq = qdq::written(graph_, *maker);
     if (!is_integer(dq.codes_type) || bits(dq.codes_type) > 8) return false;

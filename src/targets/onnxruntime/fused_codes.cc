@@ -34,8 +34,8 @@ class CodesAround {
     const Node* quantize = onnxruntime_quantize_behind(graph_, uses_, node_);
     const DType before = out.dequantize != nullptr ? type_of(*out.dequantize) : DType::kUndefined;
     const DType behind = quantize != nullptr ? type_of(*quantize) : DType::kUndefined;
+    if (auto reshaped = around_gemm()) return reshaped;
     if (!any_before_ && !has_few_bits(behind)) return std::nullopt;
-    if (auto reshaped = before_gemm()) return reshaped;
     const OnnxRuntimeForm form = onnxruntime_form(graph_, target_, node_);
     if (form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm ||
         form == OnnxRuntimeForm::kMatMulIntegerToFloat) {
@@ -54,11 +54,16 @@ class CodesAround {
   }
 
  private:
-  /// The Reshape before a Gemm that was a MatMul, which the DQ before it moves past.
-  std::optional<MisreadCodes> before_gemm() const {
-    if (onnxruntime_gemm_bias(graph_, uses_, node_) == nullptr ||
-        graph_.value(node_.input(0)).type.rank() == 2)
-      return std::nullopt;
+  /// The Reshapes around a Gemm that was a MatMul, past which the DQ before it and the Q behind it
+  /// move.
+  std::optional<MisreadCodes> around_gemm() const {
+    const Node* add = onnxruntime_gemm_bias(graph_, uses_, node_);
+    if (add == nullptr || graph_.value(node_.input(0)).type.rank() == 2) return std::nullopt;
+    const Node* quantize = onnxruntime_quantize_behind(graph_, uses_, *add);
+    const DType behind = quantize != nullptr ? type_of(*quantize) : DType::kUndefined;
+    if (onnxruntime_takes_for_bytes(behind) && !has_kernel(graph_, "Reshape", behind))
+      return MisreadCodes{.quantize = quantize,
+                          .said = fmt::format("it has no Reshape of {}", name(behind))};
     const Node* dq = onnxruntime_dequantize_before(graph_, uses_, node_.input(0));
     if (dq == nullptr) return std::nullopt;
     const DType type = type_of(*dq);

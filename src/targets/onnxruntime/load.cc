@@ -35,6 +35,9 @@ const Node* last_of_moves(const Graph& graph, const Uses& uses, const Node& firs
   for (const Uses::Use& use : uses.of(first.output(0))) {
     const Node& next = graph.node(use.node);
     const bool moves = use.input == 0 && onnxruntime_moves_codes_past(next);
+    const bool gemm = use.input == 0 && onnxruntime_gemm_bias(graph, uses, next) != nullptr &&
+                      graph.value(next.input(0)).type.rank() != 2;
+    if (gemm) return &first; // there is a Reshape before it
     const Node* last = moves ? last_of_moves(graph, uses, next, hops - 1) : nullptr;
     if (last != nullptr) return last;
     // It moves on, and what it moves to stays int8.

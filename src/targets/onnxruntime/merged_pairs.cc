@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/label.h"
+#include "targets/onnxruntime/codes.h"
 #include "targets/onnxruntime/rules.h"
 
 namespace octet::onnxruntime {
@@ -34,7 +35,7 @@ void find_merged_pairs(const CheckContext& context, const Node& node, Found& fou
   const DType type = qdq::written(graph, *first).codes_type;
   const bool integers = is_byte(type) || type == DType::kInt16 || type == DType::kUint16;
   if (!integers || qdq::written(graph, node).codes_type != type ||
-      qdq::have_same_parameters(graph, *first, node))
+      OnnxRuntimeCodes(graph).have_one_scale(*before, node))
     return;
   found.add(node,
             "ONNX Runtime makes one pair of it and of " + label(graph, *first) +

@@ -23,6 +23,8 @@ std::span<const OnnxRuntimeRelease> onnxruntime_releases();
 const OnnxRuntimeRelease& release_of(const TargetDef& target);
 /// The first release that turns a float bias of Conv and Gemm into int32 by itself.
 inline constexpr int kFloatBiasSince = 121;
+/// The first release that makes MatMulNBits of a stored weight in f16, too.
+inline constexpr int kStoredHalfSince = 125;
 /// The first release whose Gemm stays float unless the DQ of both operands have a zero point.
 inline constexpr int kGemmZeroPointSince = 128;
 
