@@ -6,13 +6,14 @@
 // Codes that ONNX Runtime takes for 8 bits and has no kernel for, and a MatMul that it fuses although
 // its weight is in blocks, what its kernel does not know of a layer, and a layer whose float weight it
 // would quantize: a Max of one input, which its rewriting neither removes nor moves Q or DQ past,
-// keeps them apart from the layer, and that in float. The same keeps a Pad apart from a pool. Exact:
-// it hands on what comes in. Source: docs/targets.md 8.
+// keeps them apart from the layer, and that in float. The same keeps a Pad apart from a pool, and a Q
+// from an output of the graph. Exact: it hands on what comes in. Source: docs/targets.md 8.
 #include "graph/label.h"
 #include "ops/qdq/site.h"
 #include "repair/rules.h"
 #include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/prepared.h"
+#include "targets/onnxruntime/releases.h"
 
 namespace octet {
 
@@ -64,6 +65,8 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
   if (!codes) codes = fused_weight(context, node);
   if (!codes) codes = moved_before_gemm(context, node);
   if (!codes) codes = merged_pad(context, node);
+  if (!codes && !is_cuda(context.target))
+    codes = onnxruntime_quantized_output(graph, context.uses, node);
   if (!codes) return std::nullopt;
   NodeId reader = node.id;
   size_t input = codes->input;
@@ -77,10 +80,10 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
       input = 0;
     }
   }
-  const bool pad = codes->dequantize != nullptr && codes->dequantize->is("Pad");
+  const bool apart = codes->dequantize != nullptr && !is_dequantize(*codes->dequantize);
   Patch patch(graph,
-              pad ? "a Max of one input keeps the Pad apart from the pool"
-                  : "a Max of one input keeps Q/DQ of such codes apart from the layer",
+              apart ? "a Max of one input keeps it apart from what it reads"
+                    : "a Max of one input keeps Q/DQ of such codes apart from the layer",
               Exactness::kExact);
   patch.from(node);
   const auto part = [&](NodeId from, size_t index) {

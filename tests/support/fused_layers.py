@@ -183,6 +183,17 @@ def product(op, kind, wide, weight, scales, behind, bias, bare=(), width=6, way=
     return m.made(shape, [y, *more], TensorProto.FLOAT), shape
 
 
+def read_outside(moves, kind, readers):
+    """What values come through before a Q, where the first of them is an output of the graph, too, and others may read it."""
+    m = Model(opset_of(kind))
+    first = value = m.node("Neg", ["x"], "n")
+    for i, op in enumerate(moves):
+        _, attributes, more = AROUND.get(op, (1, {}, []))
+        value = m.node(op, [value, *(m.constant(f"{i}/{k}", v) for k, v in enumerate(more))], f"m{i}", name="" if i else "layer", **attributes)
+    outputs = [first, m.pair(value, "behind", kind)] + [m.node("Exp", [first], f"e{i}") for i in range(readers)]
+    return m.made(SHAPE, outputs, TensorProto.FLOAT), SHAPE
+
+
 def padded(op, kind, pads, value, own, counts, before):
     """A Pad of `value` in front of a Conv or pool, itself behind DQ, or a Relu or nothing in f32 (`kind` None)."""
     m = Model(opset_of(kind))

@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
-from fused_layers import AROUND, NOTHING, WAYS, ZERO, around, padded, product, report
+from fused_layers import AROUND, NOTHING, WAYS, ZERO, around, padded, product, read_outside, report
 
 
 def grid():
@@ -44,6 +44,10 @@ def grid():
         if bias is None or op != "MatMul":
             yield (f"{op} {kind} squeezed beside {beside} bias:{bias} behind:{behind}",
                    product(op, kind, False, "int8", "one", behind and kind, bias, beside=beside))
+    for moves, kind, readers in itertools.product(
+            (["Transpose"], ["MaxPool"], ["Reshape"], ["Transpose", "Reshape"], ["Transpose", "Relu"], ["Transpose", "MaxPool"], ["Slice", "Transpose"]),
+            ("uint8", "int8", "uint16"), (0, 1)):
+        yield f"{moves} {kind} of an output, readers:{readers} behind:None", read_outside(moves, kind, readers)
     # A Pad becomes part of the layer, also in f32.
     for op, kind, pads, value, own, before in itertools.product(
             ("Conv", "AveragePool", "MaxPool"), ("uint8", "int8", None), ([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 2, 0, 0, 0, 2], [0, 1, 0, 0, 0, 0, 1, 0]),

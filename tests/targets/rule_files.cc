@@ -222,6 +222,9 @@ const RuleFile kOnnxRuntimeFiles[] = {
     {"merged-pad", kError, "onnxruntime", 17,
      "const i: i64[3] = [1, 2, 4]\nconst n: i64[6] = [0, 0, 1, 0, 0, 1]\na = Reshape(x, i)\n"
      "b = Pad(a, n)\ny = MaxPool(b) {kernel_shape=[3]}"},
+    {"quantized-output", kError, "onnxruntime", 17,
+     "m = Neg(x)\noutput m: f32[2, 4]\nt = Transpose(m)\nq = QuantizeLinear(t, s, z)\n"
+     "y = DequantizeLinear(q, s, z)"},
     {"merged-pairs", kWarning, "onnxruntime", 17,
      "const t: f32[] = [0.2]\nq = QuantizeLinear(x, s, z)\nd = DequantizeLinear(q, s, z)\n"
      "p = QuantizeLinear(d, t, z)\ny = DequantizeLinear(p, t, z)"},

@@ -218,11 +218,11 @@ bool OnnxRuntimeCodes::is_stored(ValueId value) const {
 bool OnnxRuntimeCodes::absorbs(const Node& quantize, const Node& clamp) const {
   const Tensor* zero = qdq::written(graph_, quantize).zeros;
   const Tensor* scale = qdq::written(graph_, quantize).scales;
-  if (scale == nullptr || scale->count() != 1) return false;
-  const DType type = zero != nullptr ? zero->type() : DType::kUint8;
+  if (scale == nullptr || scale->count() != 1 || zero == nullptr) return false;
+  const DType type = zero->type();
   const auto range = code_range(type);
-  if (!range || (zero != nullptr && zero->count() != 1)) return false;
-  const auto z = static_cast<float>(zero != nullptr ? zero->at(0) : 0);
+  if (!range || zero->count() != 1) return false;
+  const auto z = static_cast<float>(zero->at(0));
   const auto lowest = static_cast<float>(range->lo), highest = static_cast<float>(range->hi);
   if (clamp.is("Relu")) return z == lowest;
   if (!is_byte(type) && type != DType::kInt16 && type != DType::kUint16) return false;

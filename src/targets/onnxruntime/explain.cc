@@ -530,7 +530,8 @@ class OnnxRuntimeExplainer {
     const bool quantized = y.quantize != nullptr && y.clamp == nullptr;
     if (!x.present) {
       const bool strips = quantized && onnxruntime_strips_codes(node, codes_.of_output(y).type);
-      if (strips && past) return on_codes(out, "Q moves before it");
+      if (strips && past && codes_.uses().count(node.input(0)) == 1)
+        return on_codes(out, "Q moves before it");
       out.said.why = "its input does not come through DQ";
       return out;
     }

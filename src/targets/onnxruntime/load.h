@@ -80,6 +80,11 @@ std::optional<MisreadCodes> onnxruntime_lost_softmax(const Graph& graph,
                                                      const TargetDef& target,
                                                      const Node& node);
 
+/// A Transpose of an output of the graph with a Q behind it, which moves before it; `said`: the
+/// output's name.
+std::optional<MisreadCodes>
+onnxruntime_quantized_output(const Graph& graph, const Uses& uses, const Node& node);
+
 /// Whether a dilation is not 1.
 bool onnxruntime_dilates(const Node& pool);
 /// An AveragePool that is fused with its Q/DQ although it says dilations, which the fused operator does
