@@ -51,8 +51,8 @@ ValueId handed_on(const Graph& graph, const Uses& uses, const Node& node) {
   }
   if (node.is("Dropout")) {
     const Tensor* training = node.input(2).valid() ? graph.constant(node.input(2)) : nullptr;
-    const bool trains =
-        node.input(2).valid() && (training == nullptr || training->count() != 1 || training->at(0));
+    const bool trains = node.input(2).valid() &&
+                        (training == nullptr || training->count() != 1 || training->at(0) != 0);
     const bool masks = node.output(1).valid() && uses.count(node.output(1)) > 0;
     return trains || masks ? ValueId{} : node.input(0);
   }
