@@ -66,12 +66,12 @@ class Checker {
       const CheckContext& context = stays ? prepared : as_written;
       const Node& node = context.graph.node(id);
       for (const TargetRule* rule : rules_) {
-        // What is gone needs no kernel and is fused with nothing.
-        if (!stays && rule->provider == Provider::kCpu) continue;
         Found found(context, *rule, path, findings_);
-        if (const auto* of_node = std::get_if<FindInNode*>(&rule->find))
+        const auto* of_node = std::get_if<FindInNode*>(&rule->find);
+        // What is gone needs no kernel and is fused with nothing.
+        if (of_node != nullptr && (stays || rule->provider != Provider::kCpu))
           (*of_node)(context, node, found);
-        else if (id == first)
+        else if (of_node == nullptr && id == first)
           std::get<FindInModel*>(rule->find)(context, found);
       }
       OCTET_TRY(bodies(graph, graph.node(id), path));

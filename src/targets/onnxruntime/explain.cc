@@ -588,6 +588,20 @@ class OnnxRuntimeExplainer {
   std::map<NodeId, const Node*> fused_; ///< activations, with what computes them
 };
 
+/// Of a node that is gone before Q/DQ are looked at.
+LayerForm dropped(const Graph& graph, const Node& node) {
+  LayerForm out;
+  out.id = node.id;
+  out.node = name_of(graph, node);
+  out.op = node.op_type;
+  out.form = node.is("Pad") ? "part of the layer behind it" : "gone";
+  out.precision = LayerPrecision::kFused;
+  out.why = node.is("Pad") ? "zeros around height and width"
+                           : "hands on what comes in: dropped when the file is loaded";
+  out.source = "targets 8";
+  return out;
+}
+
 } // namespace
 
 std::string operator_of(OnnxRuntimeForm form, const Node& node) {
@@ -614,20 +628,6 @@ std::string operator_of(OnnxRuntimeForm form, const Node& node) {
 
 OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, const Node& node) {
   return OnnxRuntimeExplainer(graph, target).layer(node).form;
-}
-
-/// Of a node that is gone before Q/DQ are looked at.
-LayerForm dropped(const Graph& graph, const Node& node) {
-  LayerForm out;
-  out.id = node.id;
-  out.node = name_of(graph, node);
-  out.op = node.op_type;
-  out.form = node.is("Pad") ? "part of the layer behind it" : "gone";
-  out.precision = LayerPrecision::kFused;
-  out.why = node.is("Pad") ? "zeros around height and width"
-                           : "hands on what comes in: dropped when the file is loaded";
-  out.source = "targets 8";
-  return out;
 }
 
 const Node*

@@ -92,6 +92,7 @@ class FusedLayer {
 
   /// A Split with as many Q behind it as outputs, of which one has none and another several.
   bool is_miscounted() const {
+    const OnnxRuntimeCodes codes(graph_);
     size_t quantizes = 0;
     bool unread = false;
     for (const ValueId out : node_.outputs) {
@@ -101,7 +102,7 @@ class FusedLayer {
       for (const Uses::Use& use : readers) {
         const Node& reader = graph_.node(use.node);
         if (!is_quantize(reader) || inputs_[0] == nullptr ||
-            !qdq::have_same_parameters(graph_, *inputs_[0], reader))
+            !codes.have_one_scale(*inputs_[0], reader))
           return false;
         ++quantizes;
       }
