@@ -72,6 +72,7 @@ bool onnxruntime_moves_constants_past(const Node& node) {
 }
 
 bool has_scales_along(const Graph& graph, ValueId value, int64_t axis) {
+  if (!value.valid()) return false;
   const TypeInfo& type = graph.value(value).type;
   const int64_t rank = type.has_rank() ? static_cast<int64_t>(type.rank()) : 0;
   const Node* maker = graph.producer(value);

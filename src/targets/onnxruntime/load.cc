@@ -92,6 +92,7 @@ const Node* onnxruntime_quantize_behind(const Graph& graph, const Uses& uses, co
 }
 
 std::optional<int64_t> static_count(const Graph& graph, ValueId value) {
+  if (!value.valid()) return std::nullopt;
   const auto shape = graph.value(value).type.static_shape();
   const auto count = shape ? element_count(*shape) : Result<int64_t>(error("not known"));
   return count.ok() ? std::optional(*count) : std::nullopt;

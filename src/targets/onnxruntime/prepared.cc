@@ -16,10 +16,12 @@ namespace {
 
 /// The first release that leaves a Pad before a MaxPool alone.
 constexpr int kPadBeforeMaxPoolSince = 132;
+/// More is no Pad that anything runs; sums of two are far from overflow.
+constexpr int64_t kMostPadding = int64_t{1} << 40;
 
 bool is_neutral(const Graph& graph, const Node& node) {
   const bool either = node.is("Add") || node.is("Mul");
-  if (!either && !node.is("Sub") && !node.is("Div")) return false;
+  if ((!either && !node.is("Sub") && !node.is("Div")) || !node.input(1).valid()) return false;
   const double neutral = node.is("Add") || node.is("Sub") ? 0 : 1;
   const auto holds = [&](size_t input) {
     const Tensor* value = graph.constant(node.input(input));
@@ -43,6 +45,7 @@ bool takes_all(const Graph& graph, const Node& slice) {
 
 /// The input that an operator hands on where its output has the same shape; invalid: none.
 ValueId handed_on(const Graph& graph, const Uses& uses, const Node& node) {
+  if (!node.input(0).valid()) return {};
   if (node.is("Identity")) return node.input(0);
   if (node.is("Cast")) {
     const DType type = graph.value(node.input(0)).type.type;
@@ -78,7 +81,8 @@ bool is_dropped(const Graph& graph, const Uses& uses, const Node& node) {
 
 /// What a Pad of zeros adds around height and width: all begins, all ends.
 std::optional<std::vector<int64_t>> zeros_around(const Graph& graph, const Node& pad) {
-  if (pad.attr_string("mode", "constant") != "constant" || pad.input(3).valid())
+  if (pad.attr_string("mode", "constant") != "constant" || pad.input(3).valid() ||
+      !pad.input(0).valid())
     return std::nullopt;
   double value = pad.attr_float("value", 0);
   if (pad.input(2).valid()) {
@@ -98,7 +102,7 @@ std::optional<std::vector<int64_t>> zeros_around(const Graph& graph, const Node&
   const size_t rank = all.size() / 2;
   std::vector<int64_t> out;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i] < 0 || (i % rank < 2 && all[i] != 0)) return std::nullopt;
+    if (all[i] < 0 || all[i] > kMostPadding || (i % rank < 2 && all[i] != 0)) return std::nullopt;
     if (i % rank >= 2) out.push_back(all[i]);
   }
   return out;
@@ -110,7 +114,7 @@ std::optional<OnnxRuntimeMergedPad>
 onnxruntime_merged_pad(const Graph& graph, const Uses& uses, const Node& layer) {
   const bool average = layer.is("AveragePool");
   if (!average && !layer.is("Conv") && !layer.is("MaxPool")) return std::nullopt;
-  const Node* pad = graph.producer(layer.input(0));
+  const Node* pad = layer.input(0).valid() ? graph.producer(layer.input(0)) : nullptr;
   if (pad == nullptr || !pad->is("Pad") || !uses.single_consumer(pad->output(0)).valid() ||
       layer.attr_string("auto_pad", "NOTSET") != "NOTSET")
     return std::nullopt;
@@ -118,6 +122,8 @@ onnxruntime_merged_pad(const Graph& graph, const Uses& uses, const Node& layer) 
   if (!pads) return std::nullopt;
   const std::vector<int64_t> own = layer.attr_ints("pads");
   const bool has_own = std::any_of(own.begin(), own.end(), [](int64_t p) { return p != 0; });
+  if (std::any_of(own.begin(), own.end(), [](int64_t p) { return p < 0 || p > kMostPadding; }))
+    return std::nullopt;
   if ((has_own && own.size() != pads->size()) ||
       (average && has_own && layer.attr_int("count_include_pad", 0) == 0))
     return std::nullopt;
