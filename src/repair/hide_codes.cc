@@ -13,7 +13,6 @@
 #include "repair/rules.h"
 #include "targets/onnxruntime/load.h"
 #include "targets/onnxruntime/prepared.h"
-#include "targets/onnxruntime/releases.h"
 
 namespace octet {
 
@@ -65,8 +64,7 @@ std::optional<Repair> hide_codes(const RepairContext& context, const Node& node)
   if (!codes) codes = fused_weight(context, node);
   if (!codes) codes = moved_before_gemm(context, node);
   if (!codes) codes = merged_pad(context, node);
-  if (!codes && !is_cuda(context.target))
-    codes = onnxruntime_quantized_output(graph, context.uses, node);
+  if (!codes) codes = onnxruntime_quantized_output(graph, context.uses, context.target, node);
   if (!codes) return std::nullopt;
   NodeId reader = node.id;
   size_t input = codes->input;

@@ -58,12 +58,12 @@ class Checker {
     const Uses uses(graph);
     const CheckContext as_written{graph, uses, target_, declared};
     const std::optional<Graph> other = onnxruntime_prepared(graph, target_);
-    const Graph& left = other ? *other : graph;
-    const Uses uses_left(left);
-    const CheckContext prepared{left, uses_left, target_, declared};
+    std::optional<Uses> uses_left;
+    std::optional<CheckContext> prepared;
+    if (other) prepared.emplace(CheckContext{*other, uses_left.emplace(*other), target_, declared});
     for (const NodeId id : OCTET_TRY(graph.topological())) {
-      const bool stays = left.alive(id);
-      const CheckContext& context = stays ? prepared : as_written;
+      const bool stays = !other || other->alive(id);
+      const CheckContext& context = prepared && stays ? *prepared : as_written;
       const Node& node = context.graph.node(id);
       for (const TargetRule* rule : rules_) {
         Found found(context, *rule, path, findings_);

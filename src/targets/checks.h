@@ -56,6 +56,8 @@ enum class OnnxRuntimeForm : uint8_t {
 };
 /// The operator that runs; of kGone none.
 std::string operator_of(OnnxRuntimeForm form, const Node& node);
+/// An integer operator that a layer and its Q/DQ become.
+bool is_fused_with_codes(OnnxRuntimeForm form);
 /// Of one layer alone. The graph has its types.
 OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, const Node& node);
 /// A layer that only moves, picks or compares elements, and does so with codes.

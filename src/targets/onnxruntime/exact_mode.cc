@@ -89,18 +89,6 @@ void find_shared_constant(const CheckContext& context, const Node& node, Found& 
             "give each reader its own codes and zero point: octet repair does");
 }
 
-/// Whether the integer operator that the layer becomes reads the codes, with a zero point for all.
-bool reads_codes(const CheckContext& context, const Node& layer) {
-  switch (onnxruntime_form(context.graph, context.target, layer)) {
-  case OnnxRuntimeForm::kQLinear:
-  case OnnxRuntimeForm::kQGemm:
-  case OnnxRuntimeForm::kMatMulIntegerToFloat:
-    return true;
-  default:
-    return false;
-  }
-}
-
 void find_exact_mode_zero_point(const CheckContext& context, const Node& node, Found& found) {
   const Graph& graph = context.graph;
   if (!is_dequantize(node) || qdq::written(graph, node).zero.valid()) return;
@@ -109,10 +97,11 @@ void find_exact_mode_zero_point(const CheckContext& context, const Node& node, F
       static_count(graph, node.input(1)).value_or(1) > 1 || node.attr_int("block_size", 0) != 0;
   if (!(ends || several) || !becomes_uint8(graph, node)) return;
   const auto readers = context.uses.of(node.output(0));
-  if (!ends && !readers.empty() &&
-      std::all_of(readers.begin(), readers.end(),
-                  [&](const Uses::Use& use) { return reads_codes(context, graph.node(use.node)); }))
-    return;
+  // Those read the codes, with a zero point for all.
+  const auto is_fused = [&](const Uses::Use& use) {
+    return is_fused_with_codes(onnxruntime_form(graph, context.target, graph.node(use.node)));
+  };
+  if (!ends && !readers.empty() && std::all_of(readers.begin(), readers.end(), is_fused)) return;
   found.add(node,
             ends ? "in its exact mode (session.x64quantprecision) ONNX Runtime before 1.30 ends "
                    "the process when it loads int8 weights without a zero point"

@@ -246,6 +246,11 @@ std::string operator_of(OnnxRuntimeForm form, const Node& node) {
   return {};
 }
 
+bool is_fused_with_codes(OnnxRuntimeForm form) {
+  return form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm ||
+         form == OnnxRuntimeForm::kMatMulIntegerToFloat;
+}
+
 OnnxRuntimeForm onnxruntime_form(const Graph& graph, const TargetDef& target, const Node& node) {
   return OnnxRuntimeExplainer(graph, target).layer(node).form;
 }

@@ -26,26 +26,26 @@ OnnxRuntimeLayer OnnxRuntimeExplainer::around(const Node& node, Layer out) {
 
 OnnxRuntimeLayer OnnxRuntimeExplainer::movement(const Node& node, Layer out) const {
   if (holds_codes(node.output(0))) return on_codes(out, "its tensors hold codes");
-  out = moved(node, std::move(out));
-  if (out.said.precision != LayerPrecision::kCodes) return out;
-  // The pairs go only where a zero point says what type the codes have.
-  const Node* before = codes_.of_input(node.input(0)).dequantize;
-  std::vector<const Node*> pairs = {before};
+  Layer with_zero_points = moved(node, out);
+  if (with_zero_points.said.precision != LayerPrecision::kCodes) return with_zero_points;
+  const Node* lacking = pair_without_zero_point(node);
+  return lacking != nullptr ? stays(out, without_zero_point(*lacking)) : with_zero_points;
+}
+
+const Node* OnnxRuntimeExplainer::pair_without_zero_point(const Node& node) const {
+  std::vector<const Node*> behind;
   for (const ValueId value : node.outputs)
-    if (value.valid()) pairs.push_back(codes_.quantize_of(value));
-  // Of what a DQ moves past, the Q is made after it.
-  const bool moves = std::all_of(pairs.begin() + 1, pairs.end(),
-                                 [](const Node* quantize) { return quantize == nullptr; });
-  if (before != nullptr && moves && !qdq::written(graph_, *before).zero.valid()) {
-    out.said.precision = LayerPrecision::kFloat;
-    return stays(out, without_zero_point(*before));
+    if (const Node* quantize = value.valid() ? codes_.quantize_of(value) : nullptr)
+      behind.push_back(quantize);
+  if (const Node* before = codes_.of_input(node.input(0)).dequantize) {
+    // Of what a DQ moves past, the Q is made after it.
+    const bool has = behind.empty() ? qdq::written(graph_, *before).zero.valid()
+                                    : codes_.has_zero_point(*before);
+    if (!has) return before;
   }
-  for (const Node* pair : pairs)
-    if (pair != nullptr && !codes_.has_zero_point(*pair)) {
-      out.said.precision = LayerPrecision::kFloat;
-      return stays(out, without_zero_point(*pair));
-    }
-  return out;
+  const auto lacks = [&](const Node* quantize) { return !codes_.has_zero_point(*quantize); };
+  const auto lacking = std::find_if(behind.begin(), behind.end(), lacks);
+  return lacking != behind.end() ? *lacking : nullptr;
 }
 
 OnnxRuntimeLayer OnnxRuntimeExplainer::moved(const Node& node, Layer out) const {

@@ -119,6 +119,10 @@ class OnnxRuntimeExplainer {
   static bool quantizes(const Node& node);
   Layer around(const Node& node, Layer out);
   Layer movement(const Node& node, Layer out) const;
+
+  /// The DQ before or a Q behind what moves values that keeps its pairs where they are: they go only
+  /// where a zero point says what type the codes have. Null: none.
+  const Node* pair_without_zero_point(const Node& node) const;
   Unmet without_zero_point(const Node& pair) const;
 
   /// The same, where all have zero points.
@@ -130,6 +134,7 @@ class OnnxRuntimeExplainer {
   /// The order of codes is that of values, so its DQ goes.
   Layer arg_max(const Node& node, Layer out) const;
   static Unmet of_other_bits(DType codes);
+
   const Graph& graph_;
   const TargetDef& target_;
   const OnnxRuntimeCodes codes_;

@@ -37,8 +37,7 @@ class CodesAround {
     if (auto reshaped = around_gemm()) return reshaped;
     if (!any_before_ && !has_few_bits(behind)) return std::nullopt;
     const OnnxRuntimeForm form = onnxruntime_form(graph_, target_, node_);
-    if (form == OnnxRuntimeForm::kQLinear || form == OnnxRuntimeForm::kQGemm ||
-        form == OnnxRuntimeForm::kMatMulIntegerToFloat) {
+    if (is_fused_with_codes(form)) {
       out.said = fmt::format("it has no {} of {}", operator_of(form, node_), name(few_));
       return out.dequantize != nullptr ? std::optional(out) : std::nullopt;
     }
@@ -57,8 +56,8 @@ class CodesAround {
   /// The Reshapes around a Gemm that was a MatMul, past which the DQ before it and the Q behind it
   /// move.
   std::optional<MisreadCodes> around_gemm() const {
+    if (!onnxruntime_reshapes_gemm(graph_, uses_, node_)) return std::nullopt;
     const Node* add = onnxruntime_gemm_bias(graph_, uses_, node_);
-    if (add == nullptr || graph_.value(node_.input(0)).type.rank() == 2) return std::nullopt;
     const Node* quantize = onnxruntime_quantize_behind(graph_, uses_, *add);
     const DType behind = quantize != nullptr ? type_of(*quantize) : DType::kUndefined;
     if (onnxruntime_takes_for_bytes(behind) && !has_kernel(graph_, "Reshape", behind))

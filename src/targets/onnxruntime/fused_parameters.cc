@@ -92,22 +92,20 @@ class FusedLayer {
 
   /// A Split with as many Q behind it as outputs, of which one has none and another several.
   bool is_miscounted() const {
-    const OnnxRuntimeCodes codes(graph_);
-    size_t quantizes = 0;
+    std::vector<Uses::Use> readers;
     bool unread = false;
     for (const ValueId out : node_.outputs) {
-      const auto readers = out.valid() ? uses_.of(out) : std::span<const Uses::Use>();
-      unread = unread || readers.empty();
       if (out.valid() && graph_.is_output(out)) return false;
-      for (const Uses::Use& use : readers) {
-        const Node& reader = graph_.node(use.node);
-        if (!is_quantize(reader) || inputs_[0] == nullptr ||
-            !codes.have_one_scale(*inputs_[0], reader))
-          return false;
-        ++quantizes;
-      }
+      const auto of_one = uses_.of(out);
+      unread = unread || of_one.empty();
+      readers.insert(readers.end(), of_one.begin(), of_one.end());
     }
-    return unread && quantizes == node_.outputs.size();
+    if (!unread || readers.size() != node_.outputs.size() || inputs_[0] == nullptr) return false;
+    const OnnxRuntimeCodes codes(graph_);
+    return std::all_of(readers.begin(), readers.end(), [&](const Uses::Use& use) {
+      const Node& reader = graph_.node(use.node);
+      return is_quantize(reader) && codes.have_one_scale(*inputs_[0], reader);
+    });
   }
 
   /// Several scales where the kernel takes one.
@@ -128,8 +126,7 @@ class FusedLayer {
 
   /// Q and DQ of its own making get the zero point of 32 bits.
   std::optional<std::string> of_wide_codes() const {
-    const bool gemm = onnxruntime_gemm_bias(graph_, uses_, node_) != nullptr &&
-                      graph_.value(node_.input(0)).type.rank() != 2 && inputs_[0] != nullptr &&
+    const bool gemm = onnxruntime_reshapes_gemm(graph_, uses_, node_) && inputs_[0] != nullptr &&
                       takes_wide_codes(graph_, *inputs_[0]);
     const bool moves = gemm || onnxruntime_moves_codes_past(node_);
     if (!moves && !node_.is("MatMul")) return std::nullopt;

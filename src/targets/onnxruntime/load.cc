@@ -35,9 +35,7 @@ const Node* last_of_moves(const Graph& graph, const Uses& uses, const Node& firs
   for (const Uses::Use& use : uses.of(first.output(0))) {
     const Node& next = graph.node(use.node);
     const bool moves = use.input == 0 && onnxruntime_moves_codes_past(next);
-    const bool gemm = use.input == 0 && onnxruntime_gemm_bias(graph, uses, next) != nullptr &&
-                      graph.value(next.input(0)).type.rank() != 2;
-    if (gemm) return &first; // there is a Reshape before it
+    if (use.input == 0 && onnxruntime_reshapes_gemm(graph, uses, next)) return &first;
     const Node* last = moves ? last_of_moves(graph, uses, next, hops - 1) : nullptr;
     if (last != nullptr) return last;
     // It moves on, and what it moves to stays int8.
@@ -63,6 +61,11 @@ const Node* onnxruntime_gemm_bias(const Graph& graph, const Uses& uses, const No
   const bool rows =
       shape->size() == 2 && (shape->front() == 1 || (*a.shape)[0] == Dim(shape->front()));
   return shape->size() == 1 || rows ? add : nullptr;
+}
+
+bool onnxruntime_reshapes_gemm(const Graph& graph, const Uses& uses, const Node& node) {
+  return onnxruntime_gemm_bias(graph, uses, node) != nullptr &&
+         graph.value(node.input(0)).type.rank() != 2;
 }
 
 const Node* onnxruntime_dequantize_before(const Graph& graph, const Uses& uses, ValueId value) {
@@ -100,8 +103,7 @@ std::optional<int64_t> static_count(const Graph& graph, ValueId value) {
 
 std::optional<MovedCodes>
 onnxruntime_moved_int8(const Graph& graph, const Uses& uses, const Node& node) {
-  const bool gemm = onnxruntime_gemm_bias(graph, uses, node) != nullptr &&
-                    graph.value(node.input(0)).type.rank() != 2;
+  const bool gemm = onnxruntime_reshapes_gemm(graph, uses, node);
   if (graph.opset() < 21 || (!gemm && !onnxruntime_moves_codes_past(node))) return std::nullopt;
   const Node* dq = graph.producer(node.input(0));
   if (dq == nullptr || !is_dequantize(*dq)) return std::nullopt;

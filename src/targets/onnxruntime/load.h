@@ -30,6 +30,9 @@ const Node* onnxruntime_quantize_behind(const Graph& graph, const Uses& uses, co
 /// of axes every size is known, and Reshapes stand around the Gemm. Null: none.
 const Node* onnxruntime_gemm_bias(const Graph& graph, const Uses& uses, const Node& node);
 
+/// Whether it is a MatMul that becomes a Gemm with Reshapes around it.
+bool onnxruntime_reshapes_gemm(const Graph& graph, const Uses& uses, const Node& node);
+
 /// A DQ of int8 codes that it moves past one or more operators, where no Q stands behind the last:
 /// it puts one there, says INT8 in output_dtype, and then turns the codes into UINT8. From operator
 /// set 21 on, which has that attribute. The Reshape before a Gemm that was a MatMul is
@@ -82,8 +85,10 @@ std::optional<MisreadCodes> onnxruntime_lost_softmax(const Graph& graph,
 
 /// A Transpose of an output of the graph with a Q behind it, which moves before it; `said`: the
 /// output's name.
-std::optional<MisreadCodes>
-onnxruntime_quantized_output(const Graph& graph, const Uses& uses, const Node& node);
+std::optional<MisreadCodes> onnxruntime_quantized_output(const Graph& graph,
+                                                         const Uses& uses,
+                                                         const TargetDef& target,
+                                                         const Node& node);
 
 /// Whether a dilation is not 1.
 bool onnxruntime_dilates(const Node& pool);

@@ -21,8 +21,7 @@ bool is_moved_past(const CheckContext& context, const Node& reader, bool constan
   const Graph& graph = context.graph;
   if (constant ? onnxruntime_moves_constants_past(reader) : onnxruntime_moves_codes_past(reader))
     return onnxruntime_reaches_readers(graph, context.uses, reader.output(0));
-  return !constant && onnxruntime_gemm_bias(graph, context.uses, reader) != nullptr &&
-         graph.value(reader.input(0)).type.rank() != 2;
+  return !constant && onnxruntime_reshapes_gemm(graph, context.uses, reader);
 }
 
 void find_moved_zero_point(const CheckContext& context, const Node& node, Found& found) {

@@ -137,7 +137,8 @@ std::string onnxruntime_misread_pad(const Graph& graph,
                                     const Node& layer,
                                     const OnnxRuntimeMergedPad& merged) {
   const bool largest = layer.is("MaxPool");
-  if (layer.is("Conv") || (largest && target.version >= kPadBeforeMaxPoolSince)) return {};
+  if (is_cuda(target) || layer.is("Conv") || (largest && target.version >= kPadBeforeMaxPoolSince))
+    return {};
   const std::vector<int64_t> kernel = layer.attr_ints("kernel_shape");
   for (size_t i = 0; i < merged.pads.size() && !kernel.empty(); ++i)
     if (merged.pads[i] >= kernel[i % kernel.size()])

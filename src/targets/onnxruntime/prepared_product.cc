@@ -71,10 +71,11 @@ bool onnxruntime_rounds_weight(const Graph& graph,
                                const Node& node) {
   if (node.input(1).valid() && graph.value(node.input(1)).type.type != DType::kFloat32)
     return false;
+  if (!onnxruntime_prepared_product(graph, uses, target, node)) return false;
+  const ValueId weight = node.input(1);
+  if (graph.constant(weight) != nullptr) return true;
   // It does not fold a DQ.
-  return onnxruntime_prepared_product(graph, uses, target, node) &&
-         OnnxRuntimeCodes(graph).is_folded(node.input(1)) &&
-         constant_value(graph, node.input(1)).has_value();
+  return OnnxRuntimeCodes(graph).is_folded(weight) && constant_value(graph, weight).has_value();
 }
 
 } // namespace octet

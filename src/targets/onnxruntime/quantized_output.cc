@@ -5,13 +5,16 @@
 #include "targets/checks.h"
 #include "targets/onnxruntime/codes.h"
 #include "targets/onnxruntime/load.h"
+#include "targets/onnxruntime/releases.h"
 #include "targets/onnxruntime/rules.h"
 
 namespace octet {
 
-std::optional<MisreadCodes>
-onnxruntime_quantized_output(const Graph& graph, const Uses& uses, const Node& node) {
-  if (!node.is("Transpose") || node.outputs.empty()) return std::nullopt;
+std::optional<MisreadCodes> onnxruntime_quantized_output(const Graph& graph,
+                                                         const Uses& uses,
+                                                         const TargetDef& target,
+                                                         const Node& node) {
+  if (is_cuda(target) || !node.is("Transpose") || node.outputs.empty()) return std::nullopt;
   const Node* maker = graph.producer(node.input(0));
   if (maker == nullptr || is_qdq(*maker) || !graph.is_output(node.input(0)) ||
       uses.of(node.input(0)).size() != 1)
@@ -27,7 +30,8 @@ namespace onnxruntime {
 namespace {
 
 void find_quantized_output(const CheckContext& context, const Node& node, Found& found) {
-  const auto output = onnxruntime_quantized_output(context.graph, context.uses, node);
+  const auto output =
+      onnxruntime_quantized_output(context.graph, context.uses, context.target, node);
   if (!output) return;
   found.add(
       node,
