@@ -184,7 +184,7 @@ class Quantize final : public Command {
                plan.nodes.size(), formats_text(plan), plan.target, bytes_text(after),
                100.0 * static_cast<double>(after) / static_cast<double>(before),
                bytes_text(before));
-    fmt::print("{}", text(readers, plan.mode));
+    fmt::print("{}", text(readers, plan.mode, output_));
     print_export_notes(notes_, explain_);
   }
 

@@ -8,6 +8,8 @@
 #include "core/format.h"
 #include <nlohmann/json.hpp>
 
+#include "octet/certify.h"
+
 namespace octet::cli {
 namespace {
 
@@ -16,6 +18,20 @@ constexpr std::array<std::string_view, 3> kFamilies = {"octet", "onnxruntime", "
 
 std::string_view family_of(std::string_view target) {
   return target.substr(0, target.find('-'));
+}
+
+/// ONNX Runtime on the CPU; other readers of these files add in int32.
+bool adds_in_int16(std::string_view target) {
+  return family_of(target) == "onnxruntime" && target != "onnxruntime-cuda";
+}
+
+Status count_saturating(const Graph& graph, Reader& reader) {
+  const Certification certification = OCTET_TRY(Certification::create(graph));
+  reader.products = certification.layers().size();
+  for (const CertifiedLayer& layer : certification.layers())
+    reader.saturating += layer.can_saturate() ? 1 : 0;
+  reader.mends_saturation = reader.saturating > 0 && certification.reduced().ok();
+  return ok_status();
 }
 
 Result<Reader>
@@ -40,6 +56,7 @@ reader_of(const Graph& graph, const std::string& target, const std::string& writ
   out.rounds_inputs = std::any_of(layers.begin(), layers.end(), [](const LayerForm& layer) {
     return layer.form == "MatMulNBits" && (layer.op == "MatMul" || layer.op == "Gemm");
   });
+  if (adds_in_int16(target)) OCTET_TRY(count_saturating(graph, out));
   return out;
 }
 
@@ -69,7 +86,7 @@ readers_of(const Graph& graph, const std::string& target, const std::string& wri
   return out;
 }
 
-std::string text(const std::vector<Reader>& readers, QuantMode mode) {
+std::string text(const std::vector<Reader>& readers, QuantMode mode, const std::string& written) {
   constexpr double kMostly = 0.5;
   std::string out;
   for (const Reader& reader : readers) {
@@ -93,6 +110,15 @@ std::string text(const std::vector<Reader>& readers, QuantMode mode) {
     if (reader.rounds_inputs)
       out += "    it rounds the inputs of stored weights to 8 bits, unless its session has "
              "session.qdq_matmulnbits_accuracy_level = 0\n";
+    if (reader.saturating > 0)
+      out += fmt::format("    on x64 without VNNI {} of {} products can saturate: exact with "
+                         "session.x64quantprecision = 1{}\n",
+                         reader.saturating, reader.products,
+                         reader.mends_saturation
+                             ? fmt::format(", or with weights that cannot: octet certify {} -o "
+                                           "safe.onnx",
+                                           written)
+                             : "");
   }
   return out;
 }
@@ -105,6 +131,7 @@ nlohmann::ordered_json readers_json(const std::vector<Reader>& readers) {
     if (reader.fp8 > 0) one["share_in_fp8"] = reader.fp8;
     if (reader.fp4 > 0) one["share_in_fp4"] = reader.fp4;
     if (reader.rounds_inputs) one["rounds_inputs"] = true;
+    if (reader.saturating > 0) one["saturates_without_vnni"] = reader.saturating;
     if (!reader.refused_for.empty()) one["rule"] = reader.refused_for;
     if (!reader.command.empty()) one["command"] = reader.command;
     out.push_back(std::move(one));
