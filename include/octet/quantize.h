@@ -65,7 +65,11 @@ struct QuantizeOptions {
   /// E5M2 (and E5M2FNUZ) holds weights or activations as they are, with scale 1 and no calibrator
   /// (arXiv:2309.14592); a calibrator of a layer goes before.
   bool direct_weights = true, direct_activations = true;
-  bool per_channel = true;          ///< weights: one scale for each output channel
+  bool per_channel = true; ///< weights: one scale for each output channel
+  /// Ranges of int8 weights are wider where two products of neighbours could exceed int16, in which
+  /// ONNX Runtime and others add them on x64 without VNNI (octet/certify.h). Steps that choose codes
+  /// or ranges of weights do not keep to it.
+  bool reduce_range = false;
   std::optional<bool> symmetric;    ///< activations; default: what the target wants
   std::vector<std::string> include; ///< patterns (* and ?) of node names or operators, or whole
                                     ///< components of names ("pooler" of "bert.pooler/dense");

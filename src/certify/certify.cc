@@ -11,6 +11,7 @@
 #include "core/format.h"
 #include "graph/label.h"
 #include "ops/infer.h"
+#include "ops/qdq/int16_pairs.h"
 #include "ops/qdq/site.h"
 
 #include "octet/passes.h"
@@ -35,7 +36,7 @@ CertifiedLayer certify_layer(const Graph& graph, const StoredProduct& p) {
     int64_t sum = 0, high = 0, low = 0;
     for (size_t k = 0; k < weights.size(); k += 2) {
       const PairBounds pair =
-          pair_bounds(weights[k], k + 1 < weights.size() ? weights[k + 1] : 0, p.lowest, p.highest);
+          pair_bounds(weights[k], k + 1 < weights.size() ? weights[k + 1] : 0, p.span());
       ++out.pairs;
       out.saturating_pairs += pair.can_saturate() ? 1 : 0;
       out.largest_pair = std::max({out.largest_pair, pair.high, -pair.low});

@@ -95,35 +95,6 @@ bool read_activation(const Graph& graph, ValueId codes, ValueId zero, StoredProd
   return true;
 }
 
-std::string read_layout(const Node& node, StoredProduct& out) {
-  const Shape& shape = out.stored.shape();
-  if (out.stored.count() == 0) return "it has no weights";
-  if (out.convolution) {
-    if (shape.size() < 3 || shape.size() > 5)
-      return fmt::format("its weights have {} axes", shape.size());
-    out.groups = node.attr_int("group", 1);
-    out.channels = shape[0];
-    out.terms = 1;
-    for (size_t i = 1; i < shape.size(); ++i)
-      out.terms *= shape[i];
-    if (out.groups < 1 || out.channels % out.groups != 0) return "its groups do not fit";
-    return "";
-  }
-  if (is_recurrent(node)) { // W [D, G H, I]
-    if (shape.size() != 3) return fmt::format("its weights have {} axes", shape.size());
-    out.rows = true;
-    out.channels = shape[0] * shape[1];
-    out.terms = shape[2];
-    return "";
-  }
-  if (shape.size() != 2) return fmt::format("its weights have {} axes", shape.size());
-  if (node.attr_int("transA", 0) != 0) return "its first factor is transposed";
-  out.rows = out.rows || node.attr_int("transB", 0) != 0;
-  out.channels = shape[out.rows ? 0 : 1];
-  out.terms = shape[out.rows ? 1 : 0];
-  return "";
-}
-
 /// Of 4 bits and fewer two products fit into 16 bits whatever they are: 2 · 255 · 15 < 2^15.
 bool never_saturates(DType weights) {
   return is_integer(weights) && bits(weights) <= 4;
@@ -155,7 +126,7 @@ Look read_weights(const Graph& graph, const Node& node, ValueId zero, StoredProd
   for (int64_t i = 0; zeros && i < zeros->count(); ++i)
     product.weight_zero = product.weight_zero || zeros->at(i) != 0;
   product.stored = *codes;
-  if (std::string why = read_layout(node, product); !why.empty())
+  if (std::string why = read_order(node, product.stored.shape(), product); !why.empty())
     return unexaminable(std::move(why));
   const auto all = product.stored.data<int8_t>();
   product.weights.resize(static_cast<size_t>(product.channels * product.terms));
@@ -276,14 +247,6 @@ Products find_products(const Graph& graph) {
 std::span<const int8_t> channel_weights(const StoredProduct& product, int64_t channel) {
   return std::span(product.weights)
       .subspan(static_cast<size_t>(channel * product.terms), static_cast<size_t>(product.terms));
-}
-
-int64_t weight_index(const StoredProduct& product, int64_t channel, int64_t term) {
-  if (!product.convolution)
-    return product.rows ? channel * product.terms + term : term * product.channels + channel;
-  const int64_t depth = product.stored.dim(1);
-  const int64_t taps = product.terms / depth;
-  return channel * product.terms + (term % depth) * taps + term / depth;
 }
 
 } // namespace octet

@@ -6,6 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "ops/qdq/int16_pairs.h"
+#include "ops/qdq/sum_order.h"
+
 #include "octet/certify.h"
 
 namespace octet {
@@ -18,24 +21,24 @@ struct InputAt {
   bool operator==(const InputAt&) const = default;
 };
 
-struct StoredProduct {
+struct StoredProduct : SumOrder {
   NodeId node;
   InputAt codes, scale; ///< of the weights; `scale` is invalid where the form has it elsewhere
   InputAt bias;         ///< int32 codes at the scale of the sum, which changes with the weights'
   double x_scale = 1;   ///< of the activation, where the bias comes through DQ
   Tensor stored;        ///< the weight codes, as stored or as computed from constants
-  bool weight_zero = false;               ///< a zero point of the weights is not 0
-  bool convolution = false, rows = false; ///< rows: [channels, terms], else [terms, channels]
-  ValueId activation;                     ///< codes, or real values that are quantized on the way
-  bool dynamic = false;                   ///< real values, quantized anew at every run
-  NodeId requantize;     ///< real values that only moved since this DequantizeLinear
-  int32_t offset = 0;    ///< makes codes uint8: 128 for int8
-  int32_t zero = 0;      ///< uint8 zero point, which padding holds, unless it is computed
-  ValueId computed_zero; ///< then this one
+  bool weight_zero = false; ///< a zero point of the weights is not 0
+  ValueId activation;       ///< codes, or real values that are quantized on the way
+  bool dynamic = false;     ///< real values, quantized anew at every run
+  NodeId requantize;        ///< real values that only moved since this DequantizeLinear
+  int32_t offset = 0;       ///< makes codes uint8: 128 for int8
+  int32_t zero = 0;         ///< uint8 zero point, which padding holds, unless it is computed
+  ValueId computed_zero;    ///< then this one
   int32_t lowest = 0, highest = 255;
-  int64_t channels = 0, terms = 0, groups = 1;
   std::string_view in_float;   ///< CertifiedLayer::in_float
   std::vector<int8_t> weights; ///< [channels, terms], terms in the order in which they are added
+
+  CodeSpan span() const { return {lowest, highest}; }
 };
 
 struct Products {
@@ -53,9 +56,6 @@ Products find_products(const Graph& graph);
 
 /// The weights of one output channel, in the order in which they are added.
 std::span<const int8_t> channel_weights(const StoredProduct& product, int64_t channel);
-
-/// Where element (channel, term) of the matrix stands in the weight tensor.
-int64_t weight_index(const StoredProduct& product, int64_t channel, int64_t term);
 
 /// uint8 codes of one sum's activations at some positions: [positions, terms] for each group.
 /// `codes` is the activation's tensor, `zero` what padding holds. Evenly spaced positions, at most

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <functional>
 
-#include "certify/saturation.h"
 #include "core/format.h"
 #include "ops/evaluate.h"
 #include "ops/qdq/bias.h"
@@ -16,9 +15,6 @@
 namespace octet {
 
 namespace {
-
-constexpr double kFactorStep = 1.002;
-constexpr int kMaxFactorSteps = 2000; // 1.002^2000 = 54: the weights are down to 2 by then
 
 /// Products whose weights are one tensor, in the same layout.
 using Group = std::vector<const StoredProduct*>;
@@ -41,27 +37,9 @@ std::vector<Group> groups_of(const std::vector<const StoredProduct*>& products) 
   return out;
 }
 
-int8_t coarser(int8_t weight, double factor) {
-  return static_cast<int8_t>(std::nearbyint(weight / factor));
-}
-
-/// Whether a pair of the weights divided by the factor can saturate in one of the products.
-bool can_saturate(const Group& group, std::span<const int8_t> weights, double factor) {
-  for (size_t k = 0; k < weights.size(); k += 2) {
-    const int8_t a = coarser(weights[k], factor);
-    const int8_t b = k + 1 < weights.size() ? coarser(weights[k + 1], factor) : int8_t{0};
-    for (const StoredProduct* p : group)
-      if (pair_bounds(a, b, p->lowest, p->highest).can_saturate()) return true;
-  }
-  return false;
-}
-
-/// The least factor, in steps, whose rounded weights cannot saturate.
-double safe_factor(const Group& group, std::span<const int8_t> weights) {
-  double factor = 1;
-  for (int step = 0; step < kMaxFactorSteps && can_saturate(group, weights, factor); ++step)
-    factor *= kFactorStep;
-  return factor;
+std::vector<double> weights_of(const StoredProduct& p, int64_t channel) {
+  const auto codes = channel_weights(p, channel);
+  return {codes.begin(), codes.end()};
 }
 
 /// A factor for each scale; `scale_of` is that of each channel. The largest serves all channels of a
@@ -69,17 +47,20 @@ double safe_factor(const Group& group, std::span<const int8_t> weights) {
 std::vector<double>
 safe_factors(const Group& group, int64_t scales, std::span<const size_t> scale_of) {
   const StoredProduct& p = *group.front();
+  std::vector<CodeSpan> activations;
+  for (const StoredProduct* product : group)
+    activations.push_back(product->span());
   std::vector<double> factors(static_cast<size_t>(scales), 1);
   for (int64_t o = 0; o < p.channels; ++o) {
     double& factor = factors[scale_of[static_cast<size_t>(o)]];
-    factor = std::max(factor, safe_factor(group, channel_weights(p, o)));
+    factor = std::max(factor, least_safe_factor(weights_of(p, o), activations));
   }
   for (bool again = true; again;) {
     again = false;
     for (int64_t o = 0; o < p.channels; ++o) {
       double& factor = factors[scale_of[static_cast<size_t>(o)]];
-      if (!can_saturate(group, channel_weights(p, o), factor)) continue;
-      factor *= kFactorStep;
+      if (!can_saturate(weights_of(p, o), factor, activations)) continue;
+      factor = next_factor(factor);
       again = true;
     }
   }

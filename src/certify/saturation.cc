@@ -5,15 +5,6 @@
 
 namespace octet {
 
-PairBounds pair_bounds(int32_t v, int32_t w, int32_t lowest, int32_t highest) {
-  PairBounds out;
-  for (const int32_t weight : {v, w}) {
-    out.high += std::max(weight * lowest, weight * highest);
-    out.low += std::min(weight * lowest, weight * highest);
-  }
-  return out;
-}
-
 TwoSums add_up(std::span<const uint8_t> activations, std::span<const int8_t> weights) {
   TwoSums out;
   for (size_t k = 0; k < weights.size(); k += 2) {

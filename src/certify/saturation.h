@@ -7,14 +7,6 @@
 
 namespace octet {
 
-/// Largest magnitude of a * v + b * w over activations a, b from lowest to highest. Above 32767
-/// (below -32768) the pair can saturate.
-struct PairBounds {
-  int64_t low = 0, high = 0;
-  bool can_saturate() const { return low < -32768 || high > 32767; }
-};
-PairBounds pair_bounds(int32_t v, int32_t w, int32_t lowest, int32_t highest);
-
 /// The exact sum, and the one with each pair saturated. A last term without a neighbour stands
 /// alone. Spans of one length.
 struct TwoSums {

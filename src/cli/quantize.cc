@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "octet/certify.h"
 #include "octet/export.h"
 #include "octet/repair.h"
 #include "octet/target.h"
@@ -99,6 +100,7 @@ class Quantize final : public Command {
       OCTET_TRY_WITH(append_notes(notes_, convert_precision(quantized, precision)), model_);
     }
     if (form == FileForm::kQdq) OCTET_TRY_WITH(mend(quantized, plan.target), output_);
+    if (flags_.reduces_range()) OCTET_TRY_WITH(reduce_pairs(quantized), "--reduce-range");
     OCTET_TRY(check_result(original, quantized, plan.target, form));
     OCTET_TRY(write_model(quantized, output_, common, model_, {}, facts(plan, form)));
     if (!save_plan_.empty()) OCTET_TRY(save_plan(plan, save_plan_, common.force));
@@ -114,6 +116,7 @@ class Quantize final : public Command {
     if (!precision_.empty()) out["precision"] = precision_;
     if (!keep_fp32_.empty()) out["keep_fp32"] = keep_fp32_;
     if (!drop_inputs_.empty()) out["drop_input"] = drop_inputs_;
+    if (flags_.reduces_range()) out["reduce_range"] = true;
     return out;
   }
 
@@ -123,6 +126,15 @@ class Quantize final : public Command {
     quantized = std::move(mended.graph);
     for (Change& change : mended.changes)
       notes_.push_back({change.rule, change.node, std::move(change.why), change.exact});
+    return ok_status();
+  }
+
+  /// What the plan's ranges do not see to: steps that choose codes, a plan made without them.
+  static Status reduce_pairs(Graph& quantized) {
+    const Certification made = OCTET_TRY(Certification::create(quantized));
+    const auto can_saturate = [](const CertifiedLayer& layer) { return layer.can_saturate(); };
+    if (std::any_of(made.layers().begin(), made.layers().end(), can_saturate))
+      quantized = OCTET_TRY(made.reduced());
     return ok_status();
   }
 
@@ -184,7 +196,7 @@ class Quantize final : public Command {
                plan.nodes.size(), formats_text(plan), plan.target, bytes_text(after),
                100.0 * static_cast<double>(after) / static_cast<double>(before),
                bytes_text(before));
-    fmt::print("{}", text(readers, plan.mode, output_));
+    fmt::print("{}", text(readers, plan.mode));
     print_export_notes(notes_, explain_);
   }
 

@@ -48,6 +48,8 @@ class QuantizeFlags {
   std::string plan_file, ranges_file;
   /// What these options read.
   UsedFiles used_files() const { return {data, plan_file, ranges_file, target_}; }
+  /// Whether no two products of the file may exceed int16.
+  bool reduces_range() const { return reduce_range_; }
   /// Whether the plan can have steps, and so numbers beside its file.
   bool may_have_steps() const { return !steps_.empty() || !plan_file.empty(); }
   const std::string& target() const { return target_; } ///< as given
@@ -73,7 +75,7 @@ class QuantizeFlags {
               weight_calibrator_ = "min-max", correct_biases_ = "auto", mask_input_;
   bool trains_ = false; ///< For::kTraining
   bool per_tensor_ = false, asymmetric_ = false, symmetric_ = false, softmax_ = false,
-       embeddings_ = false;
+       embeddings_ = false, reduce_range_ = false;
   std::vector<std::string> include_, exclude_, layers_, steps_, exclude_steps_, zeros_;
   int weight_bits_ = 8, activation_bits_ = 8;
   int64_t samples_ = 512, max_length_ = 0, batch_ = QuantizeOptions{}.batch_size;

@@ -30,7 +30,6 @@ Status count_saturating(const Graph& graph, Reader& reader) {
   reader.products = certification.layers().size();
   for (const CertifiedLayer& layer : certification.layers())
     reader.saturating += layer.can_saturate() ? 1 : 0;
-  reader.mends_saturation = reader.saturating > 0 && certification.reduced().ok();
   return ok_status();
 }
 
@@ -86,7 +85,7 @@ readers_of(const Graph& graph, const std::string& target, const std::string& wri
   return out;
 }
 
-std::string text(const std::vector<Reader>& readers, QuantMode mode, const std::string& written) {
+std::string text(const std::vector<Reader>& readers, QuantMode mode) {
   constexpr double kMostly = 0.5;
   std::string out;
   for (const Reader& reader : readers) {
@@ -111,14 +110,11 @@ std::string text(const std::vector<Reader>& readers, QuantMode mode, const std::
       out += "    it rounds the inputs of stored weights to 8 bits, unless its session has "
              "session.qdq_matmulnbits_accuracy_level = 0\n";
     if (reader.saturating > 0)
-      out += fmt::format("    on x64 without VNNI {} of {} products can saturate: exact with "
-                         "session.x64quantprecision = 1{}\n",
-                         reader.saturating, reader.products,
-                         reader.mends_saturation
-                             ? fmt::format(", or with weights that cannot: octet certify {} -o "
-                                           "safe.onnx",
-                                           written)
-                             : "");
+      out +=
+          fmt::format("    on x64 without VNNI {} of {} products can saturate, for other numbers: "
+                      "--reduce-range makes weights that cannot, session.x64quantprecision = 1 is "
+                      "exact\n",
+                      reader.saturating, reader.products);
   }
   return out;
 }

@@ -20,7 +20,6 @@ struct Reader {
   bool has_products = false;
   bool rounds_inputs = false; ///< of float products with stored weights, where no setting says no
   size_t products = 0, saturating = 0; ///< of codes, where it adds them in int16 without VNNI
-  bool mends_saturation = false;       ///< certify can make their weights coarser
 };
 
 /// The target that the file was made for, and the newest of each other family. `written` is the
@@ -29,7 +28,7 @@ Result<std::vector<Reader>>
 readers_of(const Graph& graph, const std::string& target, const std::string& written);
 /// A line for each: who refuses the file and what mends that, who computes in float what the file
 /// has in 8 bits and what would help, who gives other numbers on another CPU.
-std::string text(const std::vector<Reader>& readers, QuantMode mode, const std::string& written);
+std::string text(const std::vector<Reader>& readers, QuantMode mode);
 nlohmann::ordered_json readers_json(const std::vector<Reader>& readers);
 
 } // namespace octet::cli

@@ -261,6 +261,9 @@ Status check_mode(const Placement& placement, const QuantizeOptions& options) {
     return error(ErrorCode::kUnsupported,
                  "biases are corrected in static quantization, not in the {} mode",
                  name(options.mode));
+  if (options.reduce_range && options.mode == QuantMode::kWeightOnly)
+    return error(ErrorCode::kUnsupported,
+                 "ranges are reduced for products of 8-bit codes; the weight-only mode has none");
   if (options.mode == QuantMode::kDynamic && placement.dynamic == DynamicForm::kNone)
     return error(ErrorCode::kUnsupported,
                  "target {} has no dynamic quantization (targets 1.3); use static or weight-only",

@@ -11,6 +11,7 @@
 #include "ops/infer.h"
 #include "quant/dynamic_lstm.h"
 #include "quant/format_rules.h"
+#include "quant/reduced_range.h"
 #include "quant/scheme.h"
 #include "quant/weight_ranges.h"
 
@@ -229,21 +230,22 @@ Status WeightPlans::observe() {
   for (TensorPlan& tensor : plan_.tensors) {
     const auto weight = weights_.find(tensor.value);
     if (weight == weights_.end()) continue;
-    OCTET_TRY_WITH(observe(tensor, *graph_.constant(weight->second.value)),
-                   fmt::format("weight \"{}\" of {}", tensor.value,
-                               label(graph_, graph_.node(weight->second.reader))));
+    const Node& reader = graph_.node(weight->second.reader);
+    OCTET_TRY_WITH(observe(tensor, *graph_.constant(weight->second.value), reader),
+                   fmt::format("weight \"{}\" of {}", tensor.value, label(graph_, reader)));
   }
   return ok_status();
 }
 
-Status WeightPlans::observe(TensorPlan& tensor, const Tensor& w) const {
+Status WeightPlans::observe(TensorPlan& tensor, const Tensor& w, const Node& reader) const {
   if (tensor.algorithm == kDirect) {
     tensor.ranges = {direct_range(tensor.scheme, true).value()};
     return ok_status();
   }
   tensor.ranges = OCTET_TRY(weight_ranges(w, tensor, options_.weight_calibrator));
-  if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
   tensor.note = replaced_note(tensor);
+  if (options_.reduce_range) OCTET_TRY(reduce_range(reader, w, tensor));
+  if (w.bytes().size() >= kLargeTensorBytes) w.page_out();
   return ok_status();
 }
 

@@ -51,7 +51,7 @@ class WeightPlans {
   NodeFormat without_blocks(const Tensor& w, NodeFormat format) const;
   Status check_even(const Node& node, const Tensor& w, const TensorPlan& plan) const;
   Status add(const Weight& weight, TensorPlan out);
-  Status observe(TensorPlan& tensor, const Tensor& w) const;
+  Status observe(TensorPlan& tensor, const Tensor& w, const Node& reader) const;
   bool fits_int32(const Node& node, const Tensor& w) const;
   Status check_effects() const;
 

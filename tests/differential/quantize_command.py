@@ -82,6 +82,8 @@ def draw_options(s):
         words += ["--layer", "LSTM:activations=dynamic"]
     if mode == "static" and s.chance(0.5):
         words += ["--correct-biases", s.choose("yes", "yes", "no")]
+    if mode != "weight-only" and s.chance(0.2):
+        words.append("--reduce-range")
     return words, mode
 
 
@@ -155,6 +157,9 @@ def look_at(path, words, mode, seed, sets):
         said = octet("check", path, "--target", target)
         if said.returncode != 0:
             faults.append(f"check of what was written for the target: {said.stdout[:300]} {said.stderr[:300]}")
+    if "--reduce-range" in words:
+        layers = json.loads(octet("certify", path, "--json").stdout)["layers"]
+        faults += [f"{layer['node']} can saturate" for layer in layers if layer["saturating_pairs"]]
     said_of = octet("check", path, "--target", "onnxruntime", "--json")
     refused = refusal(path)
     found = json.loads(said_of.stdout or '{"findings": []}')["findings"]
@@ -205,7 +210,8 @@ def judge_seed(task):
                 faults = look_at(written, words, mode, seed, sets)
                 if s.chance(0.3):
                     again = folder / "again.onnx"
-                    repeated = octet("quantize", folder / "float.onnx", "--plan", plan, "-o", again, "--force", "--threads", 1)
+                    repeated = octet("quantize", folder / "float.onnx", "--plan", plan, "-o", again, "--force", "--threads", 1,
+                                     *(word for word in words if word == "--reduce-range"))
                     if repeated.returncode != 0 or again.read_bytes() != written.read_bytes():
                         faults.append(f"--plan: {repeated.stderr[:300] or 'another file'}")
                 return words, "written", faults

@@ -3,6 +3,7 @@
 // whose damage is worked out by hand.
 #include "certify/saturation.h"
 #include "core/philox.h"
+#include "ops/qdq/int16_pairs.h"
 #include <gtest/gtest.h>
 #include <tmmintrin.h>
 
@@ -61,7 +62,7 @@ TEST(Saturation, BoundsAreThoseOfAllCodes) {
             low = std::min<int64_t>(low, a * v + b * w);
             high = std::max<int64_t>(high, a * v + b * w);
           }
-        const PairBounds bounds = pair_bounds(v, w, lowest, highest);
+        const PairBounds bounds = pair_bounds(v, w, {lowest, highest});
         ASSERT_EQ(bounds.low, low);
         ASSERT_EQ(bounds.high, high);
       }
