@@ -9,10 +9,12 @@ namespace octet {
 namespace {
 
 constexpr double kFactorStep = 1.002;
-constexpr int kMostSteps = 2000; // 1.002^2000 = 54: the weights are down to 2 by then
+constexpr int kMostSteps = 2500; // 1.002^2500 = 148: beside 127 the other weight is 1 by then
+constexpr double kLowestCode = -128, kHighestCode = 127;
 
 int32_t coarser(double weight, double factor) {
-  return static_cast<int32_t>(std::nearbyint(weight / factor));
+  return static_cast<int32_t>(
+      std::clamp(std::nearbyint(weight / factor), kLowestCode, kHighestCode));
 }
 
 /// Below this factor some pair surely saturates where activations take all codes: two codes that add
@@ -24,9 +26,12 @@ double surely_too_small(std::span<const double> weights, std::span<const CodeSpa
   });
   if (!all) return 1;
   double largest = 0;
-  for (size_t k = 0; k + 1 < weights.size(); k += 2)
-    largest = std::max({largest, std::max(weights[k], 0.0) + std::max(weights[k + 1], 0.0),
-                        -std::min(weights[k], 0.0) - std::min(weights[k + 1], 0.0)});
+  for (size_t k = 0; k + 1 < weights.size(); k += 2) {
+    const double a = std::clamp(weights[k], kLowestCode, kHighestCode),
+                 b = std::clamp(weights[k + 1], kLowestCode, kHighestCode);
+    largest = std::max(
+        {largest, std::max(a, 0.0) + std::max(b, 0.0), -std::min(a, 0.0) - std::min(b, 0.0)});
+  }
   return largest / (kSafeSum + 1);
 }
 

@@ -20,8 +20,8 @@ struct PairBounds {
 PairBounds pair_bounds(int32_t v, int32_t w, const CodeSpan& activations);
 
 /// Whether neighbours of these weights, in steps of their codes, can saturate once they are divided
-/// by the factor and rounded, for activations of one of the spans. A last one without a neighbour
-/// stands alone.
+/// by the factor, rounded, and cut to int8, for activations of one of the spans. A last one without a
+/// neighbour stands alone.
 bool can_saturate(std::span<const double> weights,
                   double factor,
                   std::span<const CodeSpan> activations);
