@@ -105,9 +105,7 @@ class ReconstructFitter {
       layers_.push_back(std::move(layer));
     }
     if (products.empty()) return std::vector<PlanStep>();
-    for (const NetworkBlock& block : OCTET_TRY(network_blocks(f_.graph, products, kFewestProducts)))
-      OCTET_TRY_WITH(fit(block), fmt::format("the block that ends with \"{}\"",
-                                             f_.graph.value(block.outputs.front()).name));
+    OCTET_TRY(fit_each(OCTET_TRY(network_blocks(f_.graph, products, kFewestProducts))));
     return std::vector<PlanStep>(plan_.steps.begin() + static_cast<std::ptrdiff_t>(first),
                                  plan_.steps.end());
   }
@@ -139,6 +137,25 @@ class ReconstructFitter {
     return out;
   }
 
+  Status fit_each(std::span<const NetworkBlock> blocks) {
+    for (const NetworkBlock& block : blocks)
+      OCTET_TRY_WITH(fit(block), fmt::format("the block that ends with \"{}\"",
+                                             f_.graph.value(block.outputs.front()).name));
+    return ok_status();
+  }
+
+  /// Whether there are as many numbers to come near as weights: fewer are met by codes that fit
+  /// nothing else, and those between its products are better to go by.
+  static bool tells_weights_apart(const RoundingRequest& request) {
+    int64_t weights = 0, wanted = 0;
+    for (const RoundingRequest::Weight& weight : request.weights)
+      weights += weight.gap.count();
+    for (const RoundingExamples& examples : request.fitted)
+      for (const Tensor& output : examples.wanted)
+        wanted += output.count();
+    return wanted >= weights;
+  }
+
   Status fit(const NetworkBlock& block) {
     Graph quantized = f_.graph;
     OCTET_TRY(apply_behind_ranges(quantized, plan_, f_.placement, WeightStorage::kFloat));
@@ -149,8 +166,12 @@ class ReconstructFitter {
     Graph open = quantized;
     for (const NodeId product : block.products)
       sides.push_back(OCTET_TRY(release_weight(open, layer_of(product), request)));
-    request.part = OCTET_TRY(part_between(open, inputs, outputs));
     OCTET_TRY(collect_examples(block, quantized, inputs, request));
+    if (!tells_weights_apart(request)) {
+      const auto parts = OCTET_TRY(network_blocks(f_.graph, block.products, 1));
+      if (parts.size() > 1) return fit_each(parts);
+    }
+    request.part = OCTET_TRY(part_between(open, inputs, outputs));
     request.iterations = iterations(block, request);
     request.batch = kExamplesOfIteration;
     request.progress = [&](int64_t) {
