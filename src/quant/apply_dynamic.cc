@@ -186,17 +186,16 @@ class DynamicWriter {
                              layer.node.name + "_integer", layer.node.attributes);
     const auto spatial = static_cast<size_t>(layer.codes.rank() - 2);
     ValueId bias = layer.bias;
-    if (bias.valid()) {
+    if (const Tensor* constant = graph_.constant(bias)) {
+      Shape shape = {layer.codes.dim(0)};
+      shape.resize(1 + spatial, 1);
+      bias = graph_.add_constant(graph_.value(bias).name, constant->reshaped(shape).value());
+    } else if (bias.valid()) {
       std::vector<int64_t> axes;
       for (size_t d = 0; d < spatial; ++d)
         axes.push_back(static_cast<int64_t>(d) + 1);
-      const Tensor* constant = graph_.constant(bias);
-      Shape shape = {layer.codes.dim(0)};
-      shape.resize(1 + spatial, 1);
-      const ValueId axes_id = writer_.constant("axes", int_list(axes));
-      bias = constant != nullptr
-                 ? graph_.add_constant(graph_.value(bias).name, constant->reshaped(shape).value())
-                 : emit("Unsqueeze", {bias, axes_id}, layer.node.name + "_bias");
+      bias = emit("Unsqueeze", {bias, writer_.constant("axes", int_list(axes))},
+                  layer.node.name + "_bias");
     }
     return rescale(layer, acc, x.scale, scale_constant(layer, spatial), bias);
   }

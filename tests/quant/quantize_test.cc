@@ -298,6 +298,27 @@ TEST(Quantize, DynamicFormsStayClose) {
   EXPECT_GT(test::sqnr(y, run_reference(convs, x)), 30);
 }
 
+// At some length the graph's values move to a larger array while the bias is read.
+TEST(Quantize, DynamicConvsKeepTheirBiasesInGraphsOfAnyLength) {
+  const Tensor x = random_tensor({1, 2, 4, 4}, 9, -1.0F, 1.0F);
+  std::string waves;
+  for (int length = 0; length < 70; ++length) {
+    const std::string last = length == 0 ? "c" : fmt::format("r{}", length - 1);
+    const Graph graph = parse_graph(fmt::format("graph g opset(\"\"=17)\ninput x: f32[1, 2, 4, 4]\n"
+                                                "const w: f32[2, 1, 1, 1] = [1, -1]\n"
+                                                "const b: f32[2] = [3, 5]\n"
+                                                "c = Conv(x, w, b) {{group=2}} \"conv\"\n{}"
+                                                "output {}: f32[1, 2, 4, 4]\n",
+                                                waves, last))
+                            .value();
+    const Graph made = quantized(
+        graph, {.target = "onnxruntime", .mode = QuantMode::kDynamic, .include = {"Conv"}});
+    ASSERT_EQ(nodes_of(made, "ConvInteger").size(), 1U);
+    EXPECT_GT(test::sqnr(run_reference(graph, x), run_reference(made, x)), 40) << length;
+    waves += fmt::format("r{} = Sin({})\n", length, last);
+  }
+}
+
 TEST(Quantize, WeightOnlyDequantizesBeforeProducts) {
   const Graph graph = cnn({.softmax = false});
   const Tensor x = random_tensor({4, 1, 28, 28}, 9, -0.8F, 2.0F);
