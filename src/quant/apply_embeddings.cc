@@ -27,7 +27,7 @@ Status write_embedding(
                                   graph.unique_name(node.name + "_codes"));
   ValueId result;
   if (tensor.axis) {
-    const ValueId all = writer.constant(table + "_scale", grid_for(tensor, rows_of->shape()).scale);
+    const ValueId all = writer.constant(table + "_scale", grid_for(tensor, codes.shape()).scale);
     const ValueId axes = writer.constant("last_axis", Tensor::of<int64_t>({1}, {-1}));
     const ValueId picked = graph.emit("Gather", {all, node.input(1)}, node.attributes,
                                       graph.unique_name(node.name + "_scales"));

@@ -319,6 +319,28 @@ TEST(Quantize, DynamicConvsKeepTheirBiasesInGraphsOfAnyLength) {
   }
 }
 
+TEST(Quantize, EmbeddingsKeepTheirScalesInGraphsOfAnyLength) {
+  const std::vector<Tensor> ids = {Tensor::of<int64_t>({2}, {2, 0})};
+  std::string waves;
+  for (int length = 0; length < 70; ++length) {
+    const std::string last = length == 0 ? "e" : fmt::format("r{}", length - 1);
+    const Graph graph =
+        parse_graph(fmt::format("graph g opset(\"\"=17)\ninput x: i64[2]\n"
+                                "const t: f32[3, 2] = [1, -1, 0.25, 0.5, 3, 2]\n"
+                                "e = Gather(t, x) {{}} \"table\"\n{}output {}: f32[2, 2]\n",
+                                waves, last))
+            .value();
+    const auto made = quantize(
+        graph,
+        plan_quantization(graph, CalibrationSource{}, {.mode = QuantMode::kWeightOnly}).value());
+    ASSERT_TRUE(made.ok()) << made.error().text();
+    const Tensor wanted = make_reference_executor(graph).value()->run(ids).value().front();
+    const Tensor found = make_reference_executor(*made).value()->run(ids).value().front();
+    EXPECT_GT(test::sqnr(wanted, found), 35) << length;
+    waves += fmt::format("r{} = Sin({})\n", length, last);
+  }
+}
+
 TEST(Quantize, WeightOnlyDequantizesBeforeProducts) {
   const Graph graph = cnn({.softmax = false});
   const Tensor x = random_tensor({4, 1, 28, 28}, 9, -0.8F, 2.0F);
