@@ -10,10 +10,10 @@
 namespace octet {
 namespace {
 
-constexpr double kStep = 1.002;
+constexpr double kFactorStep = 1.002;
 
 /// Every form of a weight: a Conv with groups, a depthwise one, both Gemms, a MatMul.
-Graph network() {
+Graph network_of_products() {
   return test::with_weights("graph g opset(\"\"=17)\ninput x: f32[2, 4, 6, 6]\n"
                             "const a: f32[6, 2, 3, 3] = ?\nconst b: f32[6, 1, 3, 3] = ?\n"
                             "const c: f32[24, 10] = ?\nconst d: f32[12, 10] = ?\n"
@@ -49,7 +49,7 @@ bool exceeds(const std::vector<double>& codes) {
   return false;
 }
 
-QuantizationPlan plan_for(const Graph& graph, QuantizeOptions options, bool reduce) {
+QuantizationPlan reduced_plan(const Graph& graph, QuantizeOptions options, bool reduce) {
   options.reduce_range = reduce;
   auto plan = plan_quantization(graph, test::random_source({2, 4, 6, 6}, 4), options);
   EXPECT_TRUE(plan.ok()) << plan.error().text();
@@ -61,11 +61,11 @@ int64_t channels_of(const Tensor& w, const std::string& name) {
 }
 
 TEST(ReducedRange, NoPairExceedsInt16AndLessWouldNotDo) {
-  const Graph graph = network();
+  const Graph graph = network_of_products();
   for (const char* target : {"onnxruntime", "octet", "tensorrt-10"}) {
     SCOPED_TRACE(target);
-    const QuantizationPlan plain = plan_for(graph, {.target = target}, false),
-                           reduced = plan_for(graph, {.target = target}, true);
+    const QuantizationPlan plain = reduced_plan(graph, {.target = target}, false),
+                           reduced = reduced_plan(graph, {.target = target}, true);
     int wider = 0, same = 0;
     for (const char* name : {"a", "b", "c", "d", "e"}) {
       SCOPED_TRACE(name);
@@ -90,7 +90,7 @@ TEST(ReducedRange, NoPairExceedsInt16AndLessWouldNotDo) {
           continue;
         }
         ++wider;
-        const double less = 1 / (kStep * kStep);
+        const double less = 1 / (kFactorStep * kFactorStep);
         EXPECT_TRUE(exceeds(codes({after.ranges[at].lo * less, after.ranges[at].hi * less})))
             << "channel " << o;
       }
@@ -101,7 +101,7 @@ TEST(ReducedRange, NoPairExceedsInt16AndLessWouldNotDo) {
 }
 
 TEST(ReducedRange, FilesAreCertified) {
-  const Graph graph = network();
+  const Graph graph = network_of_products();
   for (const char* target : {"onnxruntime", "tensorrt-10"})
     for (const bool per_channel : {true, false})
       for (const Calibrator& weights : {Calibrator{MinMax{}}, Calibrator{Mse{}}})
@@ -110,7 +110,7 @@ TEST(ReducedRange, FilesAreCertified) {
           QuantizeOptions options{.target = target, .mode = mode, .weight_calibrator = weights};
           options.per_channel = per_channel;
           const auto safe = [&](bool reduce) {
-            const Graph made = quantize(graph, plan_for(graph, options, reduce)).value();
+            const Graph made = quantize(graph, reduced_plan(graph, options, reduce)).value();
             const Certification all = Certification::create(made).value();
             EXPECT_GE(all.layers().size(), 3U);
             return all.safe();
@@ -122,24 +122,24 @@ TEST(ReducedRange, FilesAreCertified) {
 
 // What is clipped keeps its code however wide the range becomes, so that its neighbour has to go.
 TEST(ReducedRange, ClippedWeightsAreNoExcuse) {
-  Graph graph = network();
+  Graph graph = network_of_products();
   const ValueId c = *graph.find_value("c");
   std::vector<float> values = graph.constant(c)->to_floats().value();
   for (size_t i = 0; i < 4; ++i)
     values[i * 37] = 1e30F;
   graph.set_constant(c, Tensor::of<float>({24, 10}, std::span<const float>(values)));
   const QuantizeOptions options{.target = "onnxruntime", .weight_calibrator = Percentile{80}};
-  const Graph made = quantize(graph, plan_for(graph, options, true)).value();
+  const Graph made = quantize(graph, reduced_plan(graph, options, true)).value();
   EXPECT_TRUE(Certification::create(made).value().safe());
 }
 
 TEST(ReducedRange, LeavesOtherFormatsAlone) {
-  const Graph graph = network();
+  const Graph graph = network_of_products();
   for (const DType type : {DType::kInt4, DType::kFloat8E4M3FN}) {
     QuantizeOptions options;
     options.weights = NumberFormat{type};
-    const QuantizationPlan plain = plan_for(graph, options, false);
-    for (const TensorPlan& tensor : plan_for(graph, options, true).tensors)
+    const QuantizationPlan plain = reduced_plan(graph, options, false);
+    for (const TensorPlan& tensor : reduced_plan(graph, options, true).tensors)
       EXPECT_EQ(tensor.ranges, plain.tensor(tensor.value)->ranges) << tensor.value;
   }
   const auto refused = plan_quantization(graph, CalibrationSource{},
