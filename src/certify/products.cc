@@ -50,10 +50,6 @@ InputAt place_of(const Node& node, int index) {
   return {node.id, static_cast<size_t>(index)};
 }
 
-bool is_recurrent(const Node& node) {
-  return node.domain.empty() && native::recurrent_kind(node.op_type) != nullptr;
-}
-
 /// The DequantizeLinear behind a value that has only moved since.
 const Node* dequantizer_of(const Graph& graph, ValueId value) {
   for (int depth = 0; depth < 16 && value.valid(); ++depth) {
@@ -175,7 +171,7 @@ Look look_at_dequantized(const Graph& graph, const OnnxRuntimeCodes& codes, cons
   StoredProduct product;
   product.node = node.id;
   product.convolution = node.is("Conv");
-  if (is_recurrent(node)) product.in_float = "the products of its states and R";
+  if (native::is_recurrent(node)) product.in_float = "the products of its states and R";
   product.codes = {w->id, 0};
   product.scale = {w->id, 1};
   const DType type = graph.value(x->input(0)).type.type;
@@ -202,7 +198,7 @@ Look look_at_dequantized(const Graph& graph, const OnnxRuntimeCodes& codes, cons
   Look out = read_weights(graph, node, qdq::written(graph, *w).zero, std::move(product));
   if (out.product && w->output(0) != node.input(1))
     return unexaminable("its weights are moved after they were dequantized");
-  const Node* bias = is_recurrent(node) ? nullptr : graph.producer(node.input(2)); // 2: R
+  const Node* bias = native::is_recurrent(node) ? nullptr : graph.producer(node.input(2)); // 2: R
   if (out.product && bias != nullptr && is_dequantize(*bias)) out.product->bias = {bias->id, 0};
   return out;
 }
@@ -222,7 +218,7 @@ bool may_become_integer(const Graph& graph, const Node& node) {
 Look look_at(const Graph& graph, const OnnxRuntimeCodes& codes, const Node& node) {
   for (const ProductForm& form : kProductForms)
     if (node.is(form.op, form.domain)) return look_at_form(graph, node, form);
-  if (node.is("Conv") || node.is("Gemm") || node.is("MatMul") || is_recurrent(node))
+  if (node.is("Conv") || node.is("Gemm") || node.is("MatMul") || native::is_recurrent(node))
     return look_at_dequantized(graph, codes, node);
   if (may_become_integer(graph, node)) return unexaminable("it reads dequantized int8 codes");
   if (auto why = may_multiply_codes(graph, node)) return unexaminable(std::move(*why));

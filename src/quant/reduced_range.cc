@@ -17,8 +17,7 @@ namespace octet {
 namespace {
 
 bool is_product(const Node& node) {
-  return node.is("Conv") || node.is("Gemm") || node.is("MatMul") ||
-         (node.domain.empty() && native::recurrent_kind(node.op_type) != nullptr);
+  return node.is("Conv") || node.is("Gemm") || node.is("MatMul") || native::is_recurrent(node);
 }
 
 /// For each range the factor that its channels need. `weights` are in steps of their codes.

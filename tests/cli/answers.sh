@@ -86,7 +86,7 @@ has "2 x dynamic_gemm"
 "$octet" quantize float.onnx --ranges cache --target tensorrt-10 -o trt.onnx >out.txt
 has "tensorrt-10: loads it, 100.0 %"
 lacks "tensorrt-11"
-# Where vpmaddubsw saturates (255 * 89 + 255 * 127 is beyond 2^15), and where it cannot (255 * 126 is not).
+# Where vpmaddubsw saturates (weights of 9 and 13 are codes 88 and 127, and 255 * 215 is beyond 2^15), and where it cannot.
 "$octet" quantize float.onnx --ranges cache --target onnxruntime -o ort.onnx >out.txt
 has "on x64 without VNNI 2 of 2 products can saturate"
 "$octet" certify ort.onnx >/dev/null && fail "certified"

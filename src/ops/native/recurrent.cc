@@ -103,6 +103,10 @@ const RecurrentKind* recurrent_kind(std::string_view op_type) {
   return op_type == "RNN" ? &rnn_kind() : nullptr;
 }
 
+bool is_recurrent(const Node& node) {
+  return node.domain.empty() && recurrent_kind(node.op_type) != nullptr;
+}
+
 namespace {
 
 using Named = std::pair<size_t, const char*>; ///< an input

@@ -28,6 +28,8 @@ std::string why_not_stepwise(const Node& node, const std::function<bool(size_t)>
 
 /// The kind of an operator of that name.
 const RecurrentKind* recurrent_kind(std::string_view op_type);
+/// Whether it is ONNX's LSTM, GRU or RNN.
+bool is_recurrent(const Node& node);
 
 Result<std::vector<OutputInfo>> infer_cells(const InferContext& ctx, const RecurrentKind& kind);
 

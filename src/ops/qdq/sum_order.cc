@@ -29,7 +29,7 @@ std::string read_order(const Node& node, const Shape& shape, SumOrder& out) {
     if (out.groups < 1 || out.channels % out.groups != 0) return "its groups do not fit";
     return "";
   }
-  if (node.domain.empty() && native::recurrent_kind(node.op_type) != nullptr) {
+  if (native::is_recurrent(node)) {
     if (shape.size() != 3) return unexpected();
     out.rows = true;
     out.channels = shape[0] * shape[1];

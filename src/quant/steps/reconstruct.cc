@@ -167,9 +167,12 @@ class ReconstructFitter {
     for (const NodeId product : block.products)
       sides.push_back(OCTET_TRY(release_weight(open, layer_of(product), request)));
     OCTET_TRY(collect_examples(block, quantized, inputs, request));
-    if (!tells_weights_apart(request)) {
+    if (block.products.size() > 1 && !tells_weights_apart(request)) {
       const auto parts = OCTET_TRY(network_blocks(f_.graph, block.products, 1));
-      if (parts.size() > 1) return fit_each(parts);
+      if (parts.size() > 1) {
+        request = {}; // or its examples stay beside those of the parts
+        return fit_each(parts);
+      }
     }
     request.part = OCTET_TRY(part_between(open, inputs, outputs));
     request.iterations = iterations(block, request);
